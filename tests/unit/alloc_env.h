@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory and mappings that are refused, one request after the other, and what a thread has of both.
+ * Refuses memory and mappings, one request after the other, and counts what a thread has of both.
  * The linker leads the calls of a test's own code to the functions here (ld(1) --wrap).
  */
 #ifndef VB_TESTS_UNIT_ALLOC_ENV_H
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Of the thread that calls verbs: requests since the count began, the one that fails (0: none), and
- * pieces of memory and mappings that it has. The adapter's own thread always gets what it wants. */
+/* The thread that calls verbs: its requests since the count began, the one that fails (0: none),
+ * its pieces of memory and its mappings. The adapter's own thread always gets what it wants. */
 static _Thread_local uint32_t calls, fail_at;
 static _Thread_local int64_t pieces, mappings;
 
@@ -85,7 +85,7 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 	return p;
 }
 
-/* Of no bytes: what is there is mapped once more. */
+/* An old size of 0 maps the memory again. */
 void *__wrap_mremap(void *p, size_t old, size_t size, int flags)
 {
 	void *more = fails() ? MAP_FAILED : __real_mremap(p, old, size, flags);

@@ -62,8 +62,8 @@ static inline void call_send(int sock, const struct vb_fds *fds)
 	assert_int_equal(vb_fds_send(sock, &call, VB_SUBNET_CALL_HEADER + call.len, fds), 0);
 }
 
-/* A turn of the loop: what was asked before is done, of each connection one call. The last of it is
- * the call that ends the loop; a connection that has just come takes two of them. */
+/* Serves what was asked before, one call of each connection; the last call ends the loop. Serves
+ * twice, because a connection that has just come takes two turns. */
 static inline void fabric_turn(void)
 {
 	static struct vb_subnet_call down = {.version = VB_SUBNET_CALL_VERSION,
@@ -89,7 +89,7 @@ static inline int fabric_begin(void **state)
 	const struct vb_topo_config cfg = {.alloc = topo_alloc, .free = topo_release};
 
 	(void)state;
-	/* No digits at its end: its addresses are 10.0.x.y. */
+	/* Not ending in digits: addresses are 10.0.x.y. */
 	snprintf(fabric_name, sizeof fabric_name, "unit-%d-f", (int)getpid());
 	if (vb_topo_parse(&topo, &cfg, text, sizeof text - 1, fabric_why, sizeof fabric_why))
 		fail_msg("%s", fabric_why);
@@ -109,8 +109,8 @@ static inline int fabric_end(void **state)
 	return 0;
 }
 
-/* Makes the call in @call, with memory @fd unless negative. The status of the answer; -EPIPE: the
- * connection has ended. @fds: NULL: what comes back is not wanted. */
+/* Makes the call in @call, with memory @fd unless negative. Returns the answer's status; -EPIPE:
+ * the connection has ended. @fds: its descriptors, or NULL. */
 static inline int fabric_ask_with(int sock, int fd, struct vb_fds *fds)
 {
 	struct vb_fds out = {.cnt = fd >= 0, .fd = {fd}}, in = {.cnt = 0};
@@ -159,7 +159,7 @@ static inline struct vb_ib_port *link_of(uint32_t node, uint8_t port)
 	return &fabric->subnet.node[node].port[port].link;
 }
 
-/* What a manager does: LIDs, forwarding tables, and all links active. */
+/* Acts as a manager: LIDs, forwarding tables, and all links active. */
 static inline void fabric_configure(void)
 {
 	static const uint8_t ports_a[] = {0, 2, 1, 2}, ports_b[] = {2, 0, 2, 1};

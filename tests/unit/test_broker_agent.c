@@ -225,7 +225,7 @@ static void denial__goes_along(void **state)
 	assert_memory_equal(q.denial, ev.arg, sizeof q.denial);
 	assert_int_equal(q.denial_age, VB_SEC);
 	expect_nothing(PEER + 1, QPN);
-	/* That of one which goes on is nobody's reason. */
+	/* The denial of a QP that goes on is no reason. */
 	for (uint32_t state_of = VB_QP_HISTORY_RECOVERED; state_of < VB_QP_HISTORY_FAILED;
 	     state_of++) {
 		vb_qp_histories_find(&shm->explain.histories, QPN)->state = state_of;

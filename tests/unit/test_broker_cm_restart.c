@@ -92,7 +92,7 @@ static void connection__goes_on(void **state)
 	program_end(&other);
 }
 
-/* Nor does a broker that is told to end take channels and connections along. */
+/* A broker that is told to end leaves channels and connections alive. */
 static void connection__goes_on_after_a_signal(void **state)
 {
 	struct program server, other;

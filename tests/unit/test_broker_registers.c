@@ -117,7 +117,7 @@ static int count_function(int vhca)
 	return vb_broker_access(&o, &r, broker_why, sizeof broker_why);
 }
 
-/* One function of the device, of its own timers alone; and no function of another one. */
+/* A histogram of one function counts its timers alone; another device's is refused. */
 static void histogram__of_one_function(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -225,7 +225,7 @@ static uint64_t ai_rate(uint32_t pf)
 	    ->get(&vb_adapter_state(vb_broker_adapter(&o))->pf[pf].reg.cc);
 }
 
-/* The broker hears of what is written to the files of settings while it waits. CC-29 */
+/* The broker takes over writes to the files of settings while it waits. CC-29 */
 static void files__are_heard_of(void **state)
 {
 	uint32_t pf = place_of(false);

@@ -23,7 +23,7 @@ static struct vb_cc_settings quiet(void)
 	};
 }
 
-/* Increases that were due before the change happen, by the settings of then. */
+/* Increases that were due before the change happen, by the old settings. */
 static void adopt__what_was_due_is_done_before(void **state)
 {
 	struct vb_cc_settings old = quiet(), now;
@@ -41,7 +41,7 @@ static void adopt__what_was_due_is_done_before(void **state)
 	assert_int_equal(cc.cc_rate, 35840);
 }
 
-/* What is timed begins anew, by the new settings. CC-24 */
+/* Timers begin anew, by the new settings. CC-24 */
 static void adopt__periods_are_the_new_ones(void **state)
 {
 	struct vb_cc_settings old = quiet(), now;
@@ -74,7 +74,7 @@ static struct vb_cc_settings periodic(void)
 	return s;
 }
 
-/* A cut that waits for the end of its period is not made once the algorithm was off. CC-46 */
+/* Turning the algorithm off cancels a cut that waits for the end of its period. CC-46 */
 static void adopt__off_ends_a_pending_cut(void **state)
 {
 	struct vb_cc_settings s = periodic(), off;
@@ -92,7 +92,7 @@ static void adopt__off_ends_a_pending_cut(void **state)
 	assert_int_equal(vb_cc_current_rate(&cc), 40960);
 }
 
-/* Alpha decays up to the moment of a periodic cut, not only of the CNP. CC-09, CC-24 */
+/* Alpha decays until the periodic cut, not only until the CNP. CC-09, CC-24 */
 static void cut__at_the_end_of_a_period_has_the_alpha_of_then(void **state)
 {
 	struct vb_cc_settings s = periodic();
@@ -107,7 +107,7 @@ static void cut__at_the_end_of_a_period_has_the_alpha_of_then(void **state)
 	assert_int_equal(vb_cc_current_rate(&cc), 35840); /* by 256 / 1024 / 2 */
 }
 
-/* Software that ends the merge period ends what waits for its end; one that sets it does not. */
+/* A merge period of 0 cancels the pending cut; another period only moves it. */
 static void set_merge__zero_ends_a_pending_cut(void **state)
 {
 	struct vb_cc_settings s = periodic();
@@ -128,8 +128,7 @@ static void set_merge__zero_ends_a_pending_cut(void **state)
 	assert_int_equal(vb_cc_current_rate(&cc), 30720);
 }
 
-/* CC-16: a CNP that is merged holds off the increase by time, and the cut begins to count bytes
- * anew. */
+/* CC-16: a merged CNP restarts the timer of increases, and the cut restarts the byte counter. */
 static void cnp__merged_holds_off_the_timer(void **state)
 {
 	struct vb_cc_settings s = quiet();
@@ -151,7 +150,7 @@ static void cnp__merged_holds_off_the_timer(void **state)
 	assert_int_equal(cc.bc, 1);
 }
 
-/* A minimum above the maximum holds, also for what software writes. CC-60 */
+/* A minimum above the maximum wins, also over software's rates. CC-60 */
 static void rates__minimum_above_the_maximum(void **state)
 {
 	struct vb_cc_settings s = quiet();
@@ -168,13 +167,13 @@ static void rates__minimum_above_the_maximum(void **state)
 	vb_cc_set_current(&cc, &s, 300, 0, 0);
 	assert_int_equal(vb_cc_current_rate(&cc), 200);
 	assert_int_equal(vb_cc_target_rate(&cc), 200);
-	/* No maximum at all is the least rate there is. */
+	/* With maximum and minimum 0 the rate is 1. */
 	s.dcqcn_max_rate = s.dcqcn_min_rate = 0;
 	vb_cc_reset(&cc, &s, 0);
 	assert_int_equal(cc.cc_rate, 1);
 }
 
-/* A pause as long as inactivity_th is one; a nanosecond less is none. */
+/* A pause of inactivity_th begins a new flow; 1 ns less does not. */
 static void flow__begins_anew_at_the_threshold(void **state)
 {
 	struct vb_cc_settings s = quiet();
@@ -191,7 +190,7 @@ static void flow__begins_anew_at_the_threshold(void **state)
 	}
 }
 
-/* The recorder is the QP's: it records on when the QP begins again. */
+/* The recorder is the QP's: it goes on recording after a reset. */
 static void reset__keeps_the_recorder(void **state)
 {
 	static struct vb_dfx d;
@@ -207,7 +206,7 @@ static void reset__keeps_the_recorder(void **state)
 	assert_int_equal(d.decreases, 2);
 }
 
-/* CC-54: counts stop at their most, of events one by one too. */
+/* CC-54: counts saturate, also when events come one by one. */
 static void window__counts_saturate(void **state)
 {
 	static struct vb_dfx d;
@@ -220,7 +219,7 @@ static void window__counts_saturate(void **state)
 	assert_int_equal(d.overflow, 65540 - VB_DFX_ENTRIES);
 }
 
-/* REG-09: a burst in bytes, where one is given, holds instead of the one in nanoseconds. */
+/* REG-09: a burst in bytes, where given, replaces the one in nanoseconds. */
 static void burst__in_bytes_holds(void **state)
 {
 	struct vb_cc_settings s = {
@@ -240,7 +239,7 @@ static void burst__in_bytes_holds(void **state)
 	for (; vb_cc_send_at(&cc, &s, VB_SEC) <= VB_SEC; sent++)
 		vb_cc_on_sent(&cc, &s, 1000, VB_SEC);
 	assert_int_equal(sent, 6); /* the account may be overdrawn by one */
-	/* Who waits does so for half of it. */
+	/* A wait lasts for half the burst. */
 	assert_int_equal(vb_cc_send_at(&cc, &s, VB_SEC), VB_SEC + 1000 + 2500);
 }
 

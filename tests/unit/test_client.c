@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients and observers beside a broker of the test's own, which says what no broker of this
- * version says: what is wrong is refused, and nothing of it stays. node/client/msg.h,
- * node/broker/broker.h */
+/* Clients and observers beside a broker of the test's own, which sends what no broker of this
+ * version sends: they refuse it, and keep nothing of it. node/client/msg.h, node/broker/broker.h */
 #include "broker_env.h"
 #include "descriptors.h"
 #include "link/memory.h"
@@ -26,7 +25,7 @@ static int pair_end(void **state)
 	return 0;
 }
 
-/* Sends @len bytes of @m with two descriptors, of which nothing stays here. */
+/* Sends @len bytes of @m with two descriptors, and closes its own copies. */
 static void message_send(const void *m, size_t len)
 {
 	struct vb_fds fds = {.cnt = 2};
@@ -36,7 +35,7 @@ static void message_send(const void *m, size_t len)
 	vb_fds_close(&fds);
 }
 
-/* What is no message of this version is refused, with the descriptors that came along. */
+/* A message of another version or length is refused, and its descriptors are closed. */
 static void message__of_another_version(void **state)
 {
 	static struct {
@@ -75,7 +74,7 @@ static void message__of_another_version(void **state)
 	assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, 0), 0);
 }
 
-/* Whatever comes, texts have an end. */
+/* Received texts always have an end. */
 static void message__texts_end(void **state)
 {
 	struct vb_broker_msg m;
@@ -91,7 +90,7 @@ static void message__texts_end(void **state)
 	assert_int_equal(strlen(m.comm), sizeof m.comm - 1);
 }
 
-/* A broker that has ended is one reason, whichever question meets it. */
+/* Every question to a broker that has ended fails alike. */
 static void question__to_a_broker_that_has_ended(void **state)
 {
 	struct vb_broker_observer o = {.sock = pair[0]};
@@ -116,7 +115,7 @@ static void question__to_a_broker_that_has_ended(void **state)
 	assert_int_equal(vb_broker_observe_check(&o), -ECONNRESET);
 }
 
-/* An answer with the slots @slot, as many descriptors as @fd_cnt, and @more behind it. */
+/* Sends an answer with slots @slot, @fd_cnt descriptors, and @more behind it. */
 static void slots_send(const uint8_t slot[2], uint32_t fd_cnt, uint32_t more)
 {
 	struct vb_fds fds = {.cnt = fd_cnt};
@@ -132,8 +131,7 @@ static void slots_send(const uint8_t slot[2], uint32_t fd_cnt, uint32_t more)
 	vb_fds_close(&fds);
 }
 
-/* There is a descriptor for each slot, in as many messages as it takes; a slot keeps the memory
- * that it has. */
+/* Each slot comes with one descriptor, in as many messages as needed; a slot keeps its memory. */
 static void slots__come_with_their_memory(void **state)
 {
 	struct vb_broker_observer o = {.sock = pair[0]};
@@ -164,7 +162,7 @@ static void slots__come_with_their_memory(void **state)
 	pair[0] = -1;
 }
 
-/* What of QPs lies where in host memory: by their index, from 1 on. */
+/* An index, from 1 on, says where a QP lies in host memory. */
 static void index__of_qps(void **state)
 {
 	static struct vb_host_memory mem;
@@ -190,7 +188,7 @@ static void index__of_qps(void **state)
 	assert_int_equal(vb_broker_next_qp(&o, 0, VB_CSR_QPS + 1, &qpn), 0);
 }
 
-/* The broker of the test: its thread welcomes one client or observer with what the test says. */
+/* The broker of the test: its thread welcomes one client or observer as the test says. */
 struct welcome {
 	int listener;
 	uint32_t slot_version, host_version;
@@ -230,7 +228,7 @@ static void *welcome(void *ctx)
 	(void)vb_fds_send(fd, &m, sizeof m, &back);
 	back.cnt = VB_WELCOME_CNT;
 	vb_fds_close(&back);
-	/* Until the other side has looked at it. */
+	/* Waits until the other side saw it. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	(void)vb_broker_msg_recv(fd, &m, &fds, 0);
 	close(fd);
@@ -259,7 +257,7 @@ static int connected(struct welcome *w, struct vb_broker_client *c)
 		assert_false(w->is_observer);
 		(void)shutdown(c->sock, SHUT_WR);
 	}
-	/* One that is not taken is closed, so that the broker hears of it. */
+	/* A refused connection is closed, so that the broker hears of it. */
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(w->listener);
 	if (rc)
@@ -267,7 +265,7 @@ static int connected(struct welcome *w, struct vb_broker_client *c)
 	return rc;
 }
 
-/* Memory of another version, or as much of it as is missing, is not used, and nothing stays. */
+/* Memory that is missing or of another version is refused, and no descriptor stays. */
 static void welcome__of_another_version(void **state)
 {
 	struct welcome w = {.slot_version = VB_SHM_VERSION,
@@ -310,7 +308,7 @@ static bool is_writable(const void *p)
 	return mode[1] == 'w';
 }
 
-/* The device table is for reading alone; what clients tell each other is for all. */
+/* The device table is read-only; memory that clients share is writable. */
 static void welcome__host_memory_is_for_reading(void **state)
 {
 	struct welcome w = {.slot_version = VB_SHM_VERSION,

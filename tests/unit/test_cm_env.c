@@ -72,7 +72,7 @@ static void route__from_where_the_program_says(void **state)
 	assert_int_equal(env.route(env.ctx, &from, &to, &l), -ENODEV);
 }
 
-/* An address that this host has not got, and one of an interface that is no device. CMP-38 */
+/* An address of an interface without a device fails, and one that the host lacks. CMP-38 */
 static void local__errors(void **state)
 {
 	struct vb_ucma_env env = vb_cm_env(&broker);
@@ -86,7 +86,7 @@ static void local__errors(void **state)
 	assert_int_equal(env.local(env.ctx, &a, &l), -EADDRNOTAVAIL);
 }
 
-/* Gives "lo" the address @a, which is there a moment later: not before is it to be bound. */
+/* Gives "lo" the address @a, and waits until it can be bound. */
 static void add_address(const struct vb_gid *a)
 {
 	struct in6_ifreq r = {.ifr6_prefixlen = 64, .ifr6_ifindex = 1};
@@ -103,7 +103,7 @@ static void add_address(const struct vb_gid *a)
 	close(fd);
 }
 
-/* The interface of a link-local address is that of the one it is reached from. RFC 4007, 6 */
+/* A route to a link-local address takes that address's interface. RFC 4007, 6 */
 static void route__from_a_link_local_address(void **state)
 {
 	struct vb_ucma_env env = vb_cm_env(&broker);

@@ -53,7 +53,7 @@ static void change_addresses(uint8_t cnt, bool add)
 	close(fd);
 }
 
-/* A device is all that its entry of the table says, up to the last of its addresses. */
+/* A device shows all of its table entry, up to its last address. */
 static void devices__as_the_table_has_them(void **state)
 {
 	static const uint8_t none[16];

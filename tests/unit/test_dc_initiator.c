@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A DC initiator and a peer that this test plays: whose answers count, how long it waits, what its
- * streams leave to each other, and what a reset forgets. docs/dc.md; IBT-25
+ * A DC initiator and a peer that this test plays: accepted answers, waits, streams that share
+ * channels, and resets. docs/dc.md; IBT-25
  */
 #include "dc_env.h"
 
 #define DCTN 0x30u
 
-/* The answer of the target to what @qp, an initiator or a channel of it, has sent last. */
+/* The target's answer to the last packet of @qp, an initiator or a channel of it. */
 static enum vb_verdict answer(const struct vb_qp *qp, uint32_t psn, uint8_t syndrome, uint32_t from)
 {
 	struct vb_hdr h = {
@@ -27,7 +27,7 @@ static int write8(struct vb_qp *qp, uint64_t wr_id, uint16_t stream)
 	return post(qp, wr_id, VB_WR_RDMA_WRITE, 8, DCTN, KEY, stream);
 }
 
-/* A target has room for so many READs; more wait, whatever the initiator may have under way. */
+/* READs beyond the room of a target wait, however many the initiator may have under way. */
 static void dci__reads_that_a_target_has_room_for(void **state)
 {
 	struct vb_qp *dci;
@@ -44,8 +44,8 @@ static void dci__reads_that_a_target_has_room_for(void **state)
 	env_close(&env);
 }
 
-/* Connections of one initiator are counted in the low half of their numbers; the high half, by
- * which a target knows who made them, stays. docs/dc.md */
+/* The low half of a connection's number counts up and wraps; the high half, which names the
+ * initiator, stays. docs/dc.md */
 static void dci__connections_wrap(void **state)
 {
 	struct vb_qp *dci;
@@ -61,7 +61,7 @@ static void dci__connections_wrap(void **state)
 	env_close(&env);
 }
 
-/* What another target of the same host says is no answer. */
+/* Another target of the same host cannot answer. */
 static void dci__hears_only_its_target(void **state)
 {
 	struct vb_qp *dci;
@@ -78,7 +78,7 @@ static void dci__hears_only_its_target(void **state)
 	env_close(&env);
 }
 
-/* Full handshake: the request that leaves when the connect was answered has all of its time. */
+/* Full handshake: the request behind an answered connect gets its whole timeout. */
 static void dci__request_waits_its_own_time(void **state)
 {
 	struct vb_qp *dci;
@@ -97,7 +97,7 @@ static void dci__request_waits_its_own_time(void **state)
 	env_close(&env);
 }
 
-/* A stream that was in error when the QP was reset is in none. */
+/* A reset of the QP ends the errors of its streams. */
 static void reset__ends_errors_of_streams(void **state)
 {
 	struct vb_qp_attr a = env_attr(1, 0);
@@ -126,8 +126,7 @@ static void note_event(void *ctx, const struct vb_trace_event *ev)
 	failures += ev->id == VB_TRACE_FAILED;
 }
 
-/* What is flushed behind the failure of its stream is no failure of its own: a trace tells of one.
- */
+/* Work flushed behind a stream's failure is no failure of its own: a trace tells of one. */
 static void stream__fails_once(void **state)
 {
 	struct vb_qp *dci;
@@ -177,8 +176,8 @@ static void stream__fails_without_a_packet(void **state)
 	env_close(&env);
 }
 
-/* A stream that has only its oldest work in a channel that is another's stays there, though there
- * is an empty channel by now: that is its order. */
+/* A stream whose oldest work waits in another's channel stays there, though a channel is empty by
+ * now: its work stays in order. */
 static void stream__stays_where_its_oldest_work_is(void **state)
 {
 	struct vb_qp *dci, *other;
@@ -200,8 +199,8 @@ static void stream__stays_where_its_oldest_work_is(void **state)
 	env_close(&env);
 }
 
-/* The target that says that a later request finds no receive has taken the connect: what comes
- * again is the request, without it. */
+/* An RNR NAK of a later request shows that the connect has arrived: only the request is sent
+ * again. */
 static void dci__rnr_of_a_later_request(void **state)
 {
 	struct vb_qp *dci;
@@ -221,7 +220,7 @@ static void dci__rnr_of_a_later_request(void **state)
 	env_close(&env);
 }
 
-/* Each channel of each initiator has an allowance of its own of what may be under way. */
+/* Each channel of each initiator has its own allowance of bytes under way. */
 static void dci__allowances_are_not_shared(void **state)
 {
 	struct vb_qp *dci[2], *qp[4];
@@ -242,7 +241,7 @@ static void dci__allowances_are_not_shared(void **state)
 	env_close(&env);
 }
 
-/* A retry count by register is that of all channels. REG-18 */
+/* A register's retry count holds for all channels. REG-18 */
 static void cc_close__of_all_channels(void **state)
 {
 	struct vb_cc_access at;

@@ -460,7 +460,7 @@ static void update__virtual_functions(void **state)
 	assert_int_equal(named("verbena1v1"), kept);
 	assert_int_equal(host.device[kept].gid[2].type, VB_GID_IPV4);
 	assert_int_equal(named("verbena1v2"), -1);
-	/* What was counted goes with its function. */
+	/* Counters go with their function. */
 	assert_int_equal(host.past[kept + 1].v[VB_COUNTER_port_xmit_packets], 7);
 	assert_int_equal(host.past[gone + 1].v[VB_COUNTER_port_xmit_packets], 0);
 	/* No more than there is room for: 2 devices and 7 each. */

@@ -233,7 +233,7 @@ static void mark__sees_the_socket(void **state)
 
 static struct vb_host_memory mem;
 
-/* The settings of physical function @pf: what tells them apart. The broker begins no epoch. */
+/* Writes settings that identify physical function @pf. The broker begins no epoch. */
 static void registers_write(uint32_t pf, uint8_t cnp_us, uint8_t ack_timeout)
 {
 	static struct vb_adapter_state next;
@@ -262,8 +262,8 @@ static void assert_adopted(uint8_t port, uint8_t cnp_us, uint8_t ack_timeout)
 	assert_int_equal(vb_hca_recovery(engine.hca, port)->min_ack_timeout, ack_timeout);
 }
 
-/* A port has the settings of its physical function, and others from the next epoch of that on, or
- * when another one is behind it. */
+/* A port has its physical function's settings, new ones from the next epoch on, or as soon as its
+ * function is another. */
 static void adopt__of_the_physical_function(void **state)
 {
 	(void)state;
@@ -277,7 +277,7 @@ static void adopt__of_the_physical_function(void **state)
 	assert_adopted(2, 3, 13);
 	assert_adopted(3, 5, 15);
 	assert_true(engine.cc.marks);
-	/* Within an epoch nothing changes; another one is of its function alone. */
+	/* Within an epoch nothing changes; an epoch is of its function alone. */
 	registers_write(0, 4, 14);
 	assert_adopted(1, 3, 13);
 	epochs_begin(2);
@@ -286,8 +286,7 @@ static void adopt__of_the_physical_function(void **state)
 	assert_adopted(1, 4, 14);
 	assert_adopted(2, 4, 14);
 	assert_adopted(3, 5, 15);
-	/* In the place of a function another one has come, of another device; the epochs are equal.
-	 */
+	/* Another device's function has taken the place of one; the epochs are equal. */
 	engine.devices.device[1].parent = 3;
 	registers_write(4, 9, 19);
 	assert_adopted(2, 5, 15);

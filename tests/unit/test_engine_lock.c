@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine's lock where it is not free: who sleeps is woken, and who was passed over has it next.
+/* The engine's lock under contention: sleepers are woken, and a waiter passed over has it next.
  * node/engine/lock.h, futex(2) */
 #include "cmocka_env.h"
 #include "node/engine/lock.h"
@@ -25,7 +25,7 @@ static void *take_and_drop(void *arg)
 	return arg;
 }
 
-/* Wakes one sleeper, if there is one: as one finds it who was woken and came too late. */
+/* Wakes one sleeper, if any, as if it had come too late for the lock. */
 static bool wake_in_vain(void)
 {
 	return syscall(SYS_futex, &lock.state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 1;
@@ -47,8 +47,8 @@ static bool is_reserved(void)
 	return atomic_load(&lock.state) & VB_LOCK_RESERVED;
 }
 
-/* A waiter that has slept again and again for a lock that others had meanwhile reserves it: nobody
- * else gets it then until the waiter has had it. */
+/* A waiter that slept again and again while others had the lock reserves it: nobody else gets it
+ * until the waiter has had it. */
 static void reserve__after_sleeping_in_vain(void **state)
 {
 	pthread_t waiter;
@@ -60,7 +60,7 @@ static void reserve__after_sleeping_in_vain(void **state)
 	assert_int_equal(pthread_create(&waiter, NULL, take_and_drop, NULL), 0);
 	wait_until(is_reserved);
 	vb_lock_drop(&lock);
-	/* It is free now, and not for us. */
+	/* The lock is free, not for us. */
 	if (vb_lock_try(&lock)) {
 		assert_int_equal(had, 1);
 		vb_lock_drop(&lock);
@@ -75,7 +75,7 @@ static bool has_sleepers(void)
 	return atomic_load(&lock.state) & VB_LOCK_SLEEPERS;
 }
 
-/* Each of several sleepers has its turn, though who drops the lock wakes one. */
+/* Each of several sleepers has its turn, though each drop wakes one. */
 static void drop__all_sleepers_have_their_turn(void **state)
 {
 	pthread_t t[SLEEPERS];

@@ -173,21 +173,21 @@ static void progress_thread__gives_back_rings_of_the_dead(void **state)
 	close(sock);
 }
 
-/* No thread can be made any more, whichever call the C library makes. clone(2) */
+/* Denies new threads, whichever call the C library makes. clone(2) */
 static bool deny_threads(void)
 {
 	return deny_call(SYS_clone3, 1, UINT32_MAX, ENOSYS) &&
 	       deny_call(SYS_clone, 0, CLONE_THREAD, EAGAIN);
 }
 
-/* There is no memory for a stack. */
+/* Denies memory for a stack. */
 static bool deny_stacks(void)
 {
 	return deny_call(SYS_mmap, 3, MAP_STACK, ENOMEM);
 }
 
-/* In a child: an engine where @deny took something away. Its exit status: 0, that @word explained
- * it; 77: nothing can be taken away here. */
+/* Acquires an engine in a child, after @deny. Exit status 0: @word is in the explanation; 77:
+ * nothing can be denied here. */
 static int acquire_denied(bool (*deny)(void), const char *word)
 {
 	pid_t pid = fork();
@@ -207,8 +207,8 @@ static int acquire_denied(bool (*deny)(void), const char *word)
 	_exit(descriptors_of(getpid()) == before ? 0 : 3);
 }
 
-/* The progress thread is not to be had: the program hears of what there is too little, threads or
- * memory for a stack, which pthread_create(3) does not tell apart. */
+/* Without a progress thread, the program hears what is short: threads, or memory for a stack.
+ * pthread_create(3) does not tell them apart. */
 static void progress_thread__is_not_to_be_had(void **state)
 {
 	int threads = acquire_denied(deny_threads, "too many threads");

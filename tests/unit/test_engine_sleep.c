@@ -166,8 +166,8 @@ static void sleep__blocked_signals_do_not_end(void **state)
 	sigaction(SIGUSR2, &old[1], NULL);
 }
 
-/* Signals that were shown to a sleeper are shown to nobody afterwards: who sleeps next may have
- * blocked others, for which nobody is to wake. signalfd(2) */
+/* A sleeper that ends hides its signals again: the next sleeper may have blocked others, which must
+ * not wake anybody. signalfd(2) */
 static void sleep__hides_signals_when_it_ends(void **state)
 {
 	struct sigaction ends = {.sa_handler = handle_signal};
@@ -254,8 +254,8 @@ static bool link_has_packets(const struct vb_link *l)
 	return has;
 }
 
-/* On a link that tells of packets only to who has said that it waits, a sleeper that goes says so
- * for the progress thread, if that waits for descriptors; what came before is taken. */
+/* A link tells of packets only while parked. A sleeper that goes parks it for the progress thread,
+ * if that waits for descriptors, and takes packets that came before. */
 static void sleep__leaves_the_link_parked_for_the_thread(void **state)
 {
 	static const struct vb_link_ops ops = {.name = "silent",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The descriptor store: items come back in order, with their descriptors, as often as somebody
- * looks, until they are taken out. node/store/fd_store.h, unix(7) */
+/* The descriptor store: items come back in order, with their descriptors, at each walk, until they
+ * are taken out. node/store/fd_store.h, unix(7) */
 #include "cmocka_env.h"
 #include "descriptors.h"
 #include "node/client/msg.h"
@@ -20,7 +20,7 @@ static struct {
 	uint64_t value[2 * ITEMS]; /* of the eventfd that each has */
 } walked;
 
-/* Reads the eventfd, and puts its value back: all its descriptors are of one. */
+/* Reads the eventfd, and puts its value back: all descriptors share it. */
 static uint64_t value_of(int fd)
 {
 	uint64_t v = 0;
@@ -72,7 +72,7 @@ static void check_item(uint32_t at, uint32_t index)
 	assert_int_equal(walked.value[at], 10 + index);
 }
 
-/* Whoever looks finds all of them, in the order in which they were put, and takes none away. */
+/* A walk finds all items, in the order of their puts, and takes none away. */
 static void walk__leaves_what_is_there(void **state)
 {
 	unsigned before = descriptors_of(getpid());
@@ -89,7 +89,7 @@ static void walk__leaves_what_is_there(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* Who has seen enough is asked no more, and the next one finds all of them. */
+/* A walk ends when its callback says so, and the next one finds all items. */
 static void walk__ends_when_told(void **state)
 {
 	int store = store_new();
@@ -110,7 +110,7 @@ static bool is_odd(void *ctx, const struct vb_fd_store_item *item)
 	return item->slot % 2;
 }
 
-/* Of the oldest ones those that stay stand behind the others then, and the rest is gone. */
+/* A sift of the oldest items drops some, and puts the others behind the rest. */
 static void sift__takes_out_what_does_not_stay(void **state)
 {
 	static const uint32_t left[] = {4, 5, 1, 3};
@@ -125,14 +125,13 @@ static void sift__takes_out_what_does_not_stay(void **state)
 	assert_int_equal(walked.cnt, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		check_item(i, left[i]);
-	/* There are no more than four. */
+	/* Only four are left. */
 	assert_int_equal(vb_fd_store_sift(store, 100, is_odd, &asked), 0);
 	close(store);
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* What is no store, or holds what nobody has put there, is not believed, and nothing of it is kept.
- */
+/* A walk refuses another socket, or a store with a foreign item, and keeps no descriptor. */
 static void walk__of_something_else(void **state)
 {
 	unsigned before = descriptors_of(getpid());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a port keeps of the last packet with a P_Key or Q_Key that no QP took: that packet, whole,
- * and nothing of one before it. core/bad_key.h; traps 257 to 259, IBA 14.2.5.1
+ * A port notes the last packet whose P_Key or Q_Key no QP took: that packet, whole, and nothing of
+ * one before it. core/bad_key.h; traps 257 to 259, IBA 14.2.5.1
  */
 #include "core/bad_key.h"
 #include "core_env.h"
@@ -43,7 +43,7 @@ static struct vb_hdr datagram(uint16_t pkey, uint32_t qkey)
 			       .deth = {.qkey = qkey, .sqpn = 0x55}};
 }
 
-/* Each kind has its place, with the key that was wrong. */
+/* Each kind of key has its place, with the wrong key. */
 static void bad_key__each_kind(void **state)
 {
 	const struct vb_path path = {.port = 1, .slid = 7, .dlid = 9, .sl = 3};
@@ -65,7 +65,7 @@ static void bad_key__each_kind(void **state)
 	assert_int_equal(seen(&keys.qkey).key, ENV_QKEY + 1);
 	assert_int_equal(seen(&keys.qkey).src_qp, 0x55);
 	assert_int_equal(seen(&keys.pkey).key, 0x1234);
-	/* What is taken is not noted. */
+	/* Good packets are not noted. */
 	assert_int_equal(env_recv(&env, ud, 1, 64), 0);
 	assert_int_equal(arrive(ud, datagram(VB_PKEY_DEFAULT, ENV_QKEY), &path), VB_VERDICT_OK);
 	assert_int_equal(keys.pkey.seq, 2);
@@ -119,7 +119,7 @@ static void bad_key__gids_of_a_grh(void **state)
 	k = seen(&keys.pkey);
 	assert_memory_equal(k.sgid, none, sizeof none);
 	assert_memory_equal(k.dgid, none, sizeof none);
-	/* Nor has RoCE a GRH, though its packets have GIDs. */
+	/* RoCE has no GRH, though its packets have GIDs. */
 	path = env_path(1);
 	path.sgid = env_gid(2);
 	assert_int_equal(arrive(ud, datagram(0x1234, ENV_QKEY), &path), VB_VERDICT_PKEY);

@@ -39,8 +39,8 @@ static int end(void **state)
 	return 0;
 }
 
-/* Each part has room for what it holds, and the next one begins behind it; what programs write has
- * pages of its own. */
+/* Each part has room, and the next one begins behind it; parts that programs write have pages of
+ * their own. */
 static void lay_out__parts_stand_apart(void **state)
 {
 	const struct {
@@ -66,7 +66,7 @@ static void lay_out__parts_stand_apart(void **state)
 	assert_int_equal(map->size % PAGE, 0);
 }
 
-/* A map of which any number is another one is not taken: programs would read beside it. */
+/* A map with any wrong number is refused: programs would read outside its parts. */
 static void is_whole__by_every_number(void **state)
 {
 	uint64_t *place[] = {&map->size,     &map->shared_at,   &map->nodes_at,
@@ -92,8 +92,8 @@ static void is_whole__by_every_number(void **state)
 	assert_true(vb_ib_map_is_whole(map, size, PAGE));
 }
 
-/* What a program has counted is left to it while it has its lock, and is not forgotten; once it has
- * ended nobody holds the lock any more. */
+/* A program that holds its lock keeps its counts. They are added up once it has ended, and the lock
+ * is released. */
 static void add_up__beside_a_program_with_the_lock(void **state)
 {
 	struct vb_ib_routes *all = vb_ib_map_routes(map, 5);
@@ -120,8 +120,8 @@ static bool listens(const struct vb_ib_routes *own, uint16_t lid)
 	return own->group[entry / 64] >> entry % 64 & 1;
 }
 
-/* A port listens to a multicast LID from the first of its QPs that does to the last; of LIDs
- * without an entry there is none. FAB-57 */
+/* A port listens to a multicast LID from its first QP's join to its last QP's leave; a LID without
+ * an entry is refused. FAB-57 */
 static void join__from_the_first_to_the_last(void **state)
 {
 	static const uint16_t lids[] = {VB_LID_MULTICAST, VB_LID_MULTICAST + 63,
@@ -155,7 +155,7 @@ static void join__from_the_first_to_the_last(void **state)
 	}
 	assert_int_equal(vb_link_join(l, 1, &gid, VB_LID_MULTICAST + VB_IB_MULTICASTS), -EINVAL);
 	assert_int_equal(vb_link_join(l, 1, &gid, VB_LID_MULTICAST - 1), -EINVAL);
-	/* Nobody is waited for who has no ring. */
+	/* Without a ring, credit is unlimited. */
 	assert_true(vb_link_rx_credit(l, 5, 0, &room));
 	assert_int_equal(room, UINT32_MAX);
 	l->ops->close(l);
@@ -185,7 +185,7 @@ static int begin_cable(void **state)
 	return 0;
 }
 
-/* The link below: what it was given, and the room that the processes have. */
+/* The link below: packets given to it, and the room of the processes. */
 static struct {
 	uint32_t sent, takes, copies, room;
 	struct vb_link_copy whom[4];
@@ -272,7 +272,7 @@ static uint64_t sent_by_port(void)
 }
 
 /* Packets to a group are copied to each member at a port that they reach, the sender's own node
- * included; and wait until every one of those has room: links of InfiniBand lose nothing. FAB-57 */
+ * included. They wait until every such member has room: InfiniBand links lose nothing. FAB-57 */
 static void send__to_all_members_or_none(void **state)
 {
 	const struct vb_path path = {.port = 1, .dlid = GROUP};
@@ -304,8 +304,8 @@ static void send__to_all_members_or_none(void **state)
 	l->ops->close(l);
 }
 
-/* A packet comes to the process that has its QP, if that is at the node where it arrives; it is
- * counted when it has left, and only then. */
+/* A packet goes to the process that has its QP, if that is at the node of arrival. It is counted
+ * once it has left. */
 static void send__to_the_process_that_has_the_qp(void **state)
 {
 	const struct vb_path path = {.port = 1, .dlid = LID_FAR};
@@ -328,8 +328,7 @@ static void send__to_the_process_that_has_the_qp(void **state)
 	l->ops->close(l);
 }
 
-/* A process that was killed while it changed the map leaves it so; packets go on by what there is.
- */
+/* The map stays half-written when its writer is killed; packets still find their way by it. */
 static void route__of_a_map_left_half_written(void **state)
 {
 	const struct vb_ib_key key = {.port = NEAR_PORT, .dlid = LID_FAR, .pkey = 0xffff, .mtu = 1};

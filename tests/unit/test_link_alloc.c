@@ -85,7 +85,7 @@ static void open__shm(void **state)
 	munmap(wakeup, VB_SHM_SLOTS * sizeof *wakeup);
 }
 
-/* With one descriptor more each time the link opens at last, and until then it leaves none. */
+/* Each try has one descriptor more: the link opens at last, and leaves none until then. */
 static void open__shm_without_descriptors(void **state)
 {
 	struct vb_link_config cfg = {.slot = SLOT, .port_of = shm_port_of};

@@ -35,7 +35,7 @@ static void owner__of_the_whole_name(void **state)
 	assert_int_equal(vb_name_owner(&a, len, &uid), -ENOENT);
 	len = name_of(&a, "");
 	assert_int_equal(vb_name_owner(&a, len, &uid), -ENOENT);
-	/* And another one as long. */
+	/* Another name as long. */
 	len = name_of(&a, "/2");
 	assert_int_equal(vb_name_owner(&a, len, &uid), -ENOENT);
 	close(fd);

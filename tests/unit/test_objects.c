@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects of an adapter and what they have to do with each other: of one adapter and not of
- * another, up to a limit, moved with what is in them, and free again when nothing uses them.
- * IBA 10.2, 10.6, 11.2
+ * Objects of an adapter and how they depend on each other: of one adapter, up to a limit, moved
+ * with their content, and free again when nothing uses them. IBA 10.2, 10.6, 11.2
  */
 #include "core/denial.h"
 #include "core/view.h"
@@ -40,7 +39,7 @@ static void mr_modify__domain_of_another_adapter(void **state)
 	close_two();
 }
 
-/* A region without bytes is nothing for a peer. ibv_alloc_null_mr(3) */
+/* A null region allows a peer nothing. ibv_alloc_null_mr(3) */
 static void mr_create__null_region_is_local(void **state)
 {
 	struct vb_mr_attr a = {.kind = VB_MR_NULL};
@@ -56,7 +55,7 @@ static void mr_create__null_region_is_local(void **state)
 	env_close(&env);
 }
 
-/* What a program wants brought in for writing must be its to write. ibv_advise_mr(3) */
+/* Only a writable region is brought in for writing. ibv_advise_mr(3) */
 static void mr_locate__for_writing(void **state)
 {
 	struct vb_mr_attr a = {.iova = 64, .length = 8, .access = VB_ACCESS_ON_DEMAND};
@@ -82,7 +81,7 @@ static int fails(void (*f)(void *arg), void *arg)
 	return -EFAULT;
 }
 
-/* What leaves is looked at first: a packet is not made of pages that are not there. */
+/* Data to send is checked first: a packet is not made of pages that are gone. */
 static void gather__pages_that_are_gone(void **state)
 {
 	struct vb_mr_attr all = {.kind = VB_MR_IMPLICIT,
@@ -98,14 +97,14 @@ static void gather__pages_that_are_gone(void **state)
 	sge = env_sge(&env, 0, 8);
 	assert_int_equal(vb_mem_gather(env.pd, &sge, 1, 0, 8, 0, &seg, 1), -EFAULT);
 	assert_int_equal(vb_mem_gather(env.pd, &sge, 1, 0, 8, VB_ACCESS_LOCAL_WRITE, &seg, 1), 1);
-	/* A region of all memory has none at address 0. */
+	/* A region of all memory excludes address 0. */
 	assert_int_equal(vb_mr_create(env.pd, &all, &mr), 0);
 	sge = (struct vb_sge){0, 8, vb_mr_lkey(mr)};
 	assert_int_equal(vb_mem_scatter(env.pd, &sge, 1, 0, "12345678", 8), -EACCES);
 	env_close(&env);
 }
 
-/* Of the SGEs of a receive the one that is wrong is named, and not one without bytes before it. */
+/* The reason names the wrong SGE of a receive, not an empty one before it. */
 static void why_local__empty_sges_are_no_reason(void **state)
 {
 	struct vb_sge sge[] = {{1, 0, 0xdead00}, {ENV_IOVA - 1, 8, 0}};
@@ -121,7 +120,7 @@ static void why_local__empty_sges_are_no_reason(void **state)
 	env_close(&env);
 }
 
-/* A bind that says of which type its window is means that one. IBA 10.6.7.2 */
+/* A bind that names another type than its window's fails. IBA 10.6.7.2 */
 static void mw_bind__of_the_other_type(void **state)
 {
 	(void)state;
@@ -143,8 +142,8 @@ static void mw_bind__of_the_other_type(void **state)
 	env_close(&env);
 }
 
-/* Entries and receives move along when a ring gets a place of its program's; that is not the
- * adapter's to free, and a resize makes a ring of the adapter's again. */
+/* Entries and receives move along when a ring moves into memory of the program. The adapter does
+ * not free that; a resize makes the ring the adapter's again. */
 static void place_ring__with_what_is_in_it(void **state)
 {
 	static struct vb_wc ring[64];
@@ -215,7 +214,7 @@ static void qp_fetch__in_error(void **state)
 	env_close(&env);
 }
 
-/* An SRQ that was resized has its receives where it had them before. */
+/* An SRQ takes receives from the same source after a resize. */
 static void srq_resize__keeps_its_source(void **state)
 {
 	struct vb_rq_source source = {.fetch = fetch};
@@ -235,7 +234,7 @@ static void srq_resize__keeps_its_source(void **state)
 	env_close(&env);
 }
 
-/* A QP takes no SRQ of another adapter, and none whose receives are for targets of XRC. */
+/* A QP takes no SRQ of another adapter, and no XRC SRQ. */
 static void qp_create__srq_that_is_not_for_it(void **state)
 {
 	struct vb_qp_init init = {.type = VB_QPT_RC};
@@ -257,8 +256,8 @@ static void qp_create__srq_that_is_not_for_it(void **state)
 	close_two();
 }
 
-/* Domains of XRC: as many as the limit says, a place for each that goes; and the SRQ in one gives
- * its CQ back. */
+/* XRC domains are limited in number, and each that goes frees a place. An XRC SRQ gives its CQ
+ * back. */
 static void xrcd_create__up_to_the_limit(void **state)
 {
 	const struct vb_srq_cap cap = {4, 1};
@@ -284,7 +283,7 @@ static void xrcd_create__up_to_the_limit(void **state)
 	env_close(&env);
 }
 
-/* The PD of an SRQ is that of READs for it, in the domain of the target alone. IBA A14 */
+/* READs for an SRQ use its PD, but only in the target's own domain. IBA A14 */
 static void xrc_pd__of_the_own_domain(void **state)
 {
 	const struct vb_srq_cap cap = {4, 1};
@@ -306,7 +305,7 @@ static void xrc_pd__of_the_own_domain(void **state)
 	env_close(&env);
 }
 
-/* A group that could not take its first member is none, and takes no place. IBA 10.5 */
+/* A group that could not take its first member is gone, and takes no place. IBA 10.5 */
 static void mcast__group_that_took_nobody(void **state)
 {
 	struct vb_gid gid = {{0xff, 0x12}};
@@ -324,7 +323,7 @@ static void mcast__group_that_took_nobody(void **state)
 	env_close(&env);
 }
 
-/* A counter is held once for each kind of work that it counts, until the QP goes; what fails is
+/* A QP holds a counter once for each kind of work that it counts, until it goes; failures are
  * counted apart. ibv_qp_attach_comp_cntr(3) */
 static void comp_cntr__counts_and_is_held(void **state)
 {
@@ -350,7 +349,7 @@ static void comp_cntr__counts_and_is_held(void **state)
 	env_close(&env);
 }
 
-/* What a target of XRC has received is the SRQ's, and stays when the target goes. IBA A14 */
+/* Completions of an XRC target are the SRQ's, and stay when the target goes. IBA A14 */
 static void xrc_target__goes_without_completions(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY};
@@ -387,7 +386,7 @@ static int look(void (*f)(void *arg), void *arg)
 	return 0;
 }
 
-/* Of no bytes nothing is looked at. */
+/* Touching nothing runs no guard. */
 static void touch__of_nothing(void **state)
 {
 	(void)state;

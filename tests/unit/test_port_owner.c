@@ -49,8 +49,8 @@ static int port_socket(int family)
 	return fd;
 }
 
-/* Of the processes that have the port, by a socket of either family, those with the memory of a
- * slot are clients of an adapter; other shared memory makes none. Looking leaves nothing open. */
+/* A process that has the port, by a socket of either family, is a client if it has a slot's memory;
+ * other shared memory makes no client. Looking leaves nothing open. */
 static void owners__clients_have_a_slot(void **state)
 {
 	static const struct {

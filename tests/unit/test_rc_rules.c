@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RC, rules that one packet or one work request shows: what is in a header and in a completion,
- * what draws no answer, what an error is called, and what a send queue takes. IBA 9.7, 9.9.3, 11.6
+ * RC rules that one packet or one work request shows: headers, completions, requests without an
+ * answer, kinds of errors, and limits of a send queue. IBA 9.7, 9.9.3, 11.6
  */
 #include "core/refusal.h"
 #include "rc_env.h"
@@ -24,7 +24,7 @@ static void setup_guarded(void)
 	env_open(&env, 256);
 }
 
-/* There is one path, the one that a migration has led to: packets say so. IBA 9.2, 17.2.8.1 */
+/* Packets say that their path has migrated: there is only one. IBA 9.2, 17.2.8.1 */
 static void bth__says_migrated(void **state)
 {
 	struct vb_ah ah = {.path = env_path(2)};
@@ -49,8 +49,8 @@ static void bth__says_migrated(void **state)
 	env_close(&env);
 }
 
-/* A READ that was answered ends with its last PSN: a request with the next one that says it comes
- * again is none that there was, and reads nothing. IBA 9.7.5.1.3 */
+/* An answered READ ends with its last PSN: a duplicate READ request with the next PSN matches none,
+ * and reads nothing. IBA 9.7.5.1.3 */
 static void read__behind_the_end_of_one(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST, .psn = vb_psn(1)};
@@ -72,8 +72,8 @@ static void read__behind_the_end_of_one(void **state)
 	env_close(&env);
 }
 
-/* A gap that is closed before its NAK has left: as long as anything that was dropped is missing, a
- * NAK asks for it. IBA 9.7.4.2 */
+/* A NAK asks for a dropped packet that is missing, even if its gap closed before the NAK left.
+ * IBA 9.7.4.2 */
 static void gap__closed_up_to_the_last_that_was_dropped(void **state)
 {
 	struct vb_hdr h;
@@ -111,7 +111,7 @@ static void refused__access_is_counted(void **state)
 	env_close(&env);
 }
 
-/* An ATOMIC WRITE is of 8 bytes, as its payload and as its RETH have it. IBA A19.4.2 */
+/* The RETH of an ATOMIC WRITE says 8 bytes, as its payload has. IBA A19.4.2 */
 static void atomic_write__of_another_length(void **state)
 {
 	(void)state;
@@ -128,7 +128,7 @@ static void atomic_write__of_another_length(void **state)
 	}
 }
 
-/* Memory that is registered and not there is the responder's own error, which its program hears of.
+/* Missing pages of a registered region are the responder's own error, reported to its program.
  * IBA 9.9.3.1, 9.7.5.2.4 */
 static void memory__that_is_gone_is_fatal(void **state)
 {
@@ -203,7 +203,7 @@ static void completion__tells_of_lids(void **state)
 	env_close(&env);
 }
 
-/* In SQD nothing begins, work without packets neither. IBA 10.3.1.5 */
+/* In SQD no work begins, not even a NOP. IBA 10.3.1.5 */
 static void sqd__local_work_waits(void **state)
 {
 	struct vb_send_wr wr = {.wr_id = 7, .opcode = VB_WR_NOP, .flags = VB_SEND_SIGNALED};
@@ -224,7 +224,7 @@ static void sqd__local_work_waits(void **state)
 	env_close(&env);
 }
 
-/* A packet that is the last of its message uses up of the window what it has, not an MTU. */
+/* The last packet of a message takes its own bytes of the window, not an MTU. */
 static void window__is_of_bytes(void **state)
 {
 	struct vb_qp_attr a = env_attr(2, 0x21);
@@ -242,7 +242,7 @@ static void window__is_of_bytes(void **state)
 	env_close(&env);
 }
 
-/* The sum of a list has more bits than the length of an SGE: what is too long does not wrap. */
+/* The sum of a list has more bits than an SGE's length: a sum too long does not wrap. */
 static void post_send__inline_list_that_wraps(void **state)
 {
 	struct vb_sge sge[2] = {{(uintptr_t)env.mem, 0x80000000u, 0},
@@ -256,7 +256,7 @@ static void post_send__inline_list_that_wraps(void **state)
 	env_close(&env);
 }
 
-/* What an ATOMIC WRITE writes may stand in several places. IBA A19.4.2 */
+/* An ATOMIC WRITE may gather its bytes from several SGEs. IBA A19.4.2 */
 static void post_send__atomic_write_of_two_sges(void **state)
 {
 	struct vb_sge sge[2];
@@ -296,7 +296,7 @@ static void post_failed__until_full(void **state)
 	env_close(&env);
 }
 
-/* However small the pieces are that READs are requested in, each is of a packet at least. */
+/* A piece of a READ is at least one packet, however small pieces are set. */
 static void read__in_pieces_below_the_mtu(void **state)
 {
 	struct vb_hdr h;
@@ -313,7 +313,7 @@ static void read__in_pieces_below_the_mtu(void **state)
 	env_close(&env);
 }
 
-/* UC: what comes behind a packet that was refused is dropped with its message. IBA 9.8.2 */
+/* UC: the rest of a message behind a refused packet is dropped. IBA 9.8.2 */
 static void uc__rest_of_a_refused_message(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_UC | VB_OP_WRITE_FIRST,
@@ -331,7 +331,7 @@ static void uc__rest_of_a_refused_message(void **state)
 	env_close(&env);
 }
 
-/* A state that there is none of is refused as that, and not as one that the QP is not in. */
+/* A state that does not exist is refused as such, not as one that the QP is not in. */
 static void modify__cur_state_that_is_none(void **state)
 {
 	struct vb_qp_attr a = {.cur_qp_state = (enum vb_qp_state)VB_QPS_CNT};
@@ -344,7 +344,7 @@ static void modify__cur_state_that_is_none(void **state)
 	env_close(&env);
 }
 
-/* UC counts what comes out of sequence, UD what is longer than its receive. */
+/* UC counts packets out of sequence, UD datagrams longer than a receive. */
 static void uc_and_ud__count_what_they_drop(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_UC | VB_OP_SEND_LAST, .psn = vb_psn(5)};

@@ -231,7 +231,7 @@ static void keep__ends_with_the_window(void **state)
 	env_close(&env);
 }
 
-/* What a responder keeps it keeps once, however often it comes. */
+/* A responder keeps a packet once, however often it comes. */
 static void keep__once(void **state)
 {
 	struct vb_qp *qp = start();
@@ -246,7 +246,7 @@ static void keep__once(void **state)
 	env_close(&env);
 }
 
-/* A READ takes the PSNs of its answer: what came with one of them before it was no request. */
+/* A READ takes the PSNs of its answer: packets kept with those PSNs were no requests. */
 static void keep__nothing_amid_a_read(void **state)
 {
 	struct vb_qp *qp = start();
@@ -267,8 +267,8 @@ static void keep__nothing_amid_a_read(void **state)
 	env_close(&env);
 }
 
-/* A gap that is closed at its beginning before it was reported: the rest of it is, and what comes
- * behind it is kept as ever. */
+/* The first packets of a gap came before its report: the rest is reported, and packets behind it
+ * are kept as ever. */
 static void gap__closed_at_its_beginning(void **state)
 {
 	struct vb_qp *qp = start();
@@ -283,7 +283,7 @@ static void gap__closed_at_its_beginning(void **state)
 	assert_int_equal(h.aeth.syndrome, VB_NAK_PSN_SEQ);
 	assert_int_equal(h.psn.v, vb_psn(FIRST + 1).v);
 	env_close(&env);
-	/* So it is when nothing comes behind it. */
+	/* The same without packets behind it. */
 	qp = start();
 	arrives(qp, 2, false);
 	arrives(qp, 0, false);
@@ -293,8 +293,8 @@ static void gap__closed_at_its_beginning(void **state)
 	env_close(&env);
 }
 
-/* The wait begins with the first report of a gap and with no later one: should nothing come of what
- * is sent again, the timer fires. */
+/* The wait begins with the first report of a gap, not with later ones: the timer fires if nothing
+ * sent again arrives. */
 static void report__later_ones_do_not_renew_the_wait(void **state)
 {
 	const struct run run[] = {{0, 1}, {3, 1}};
@@ -314,8 +314,8 @@ static void report__later_ones_do_not_renew_the_wait(void **state)
 	env_close(&env);
 }
 
-/* More is missing than there is room for: the rest goes when there is, and what is known already is
- * not sent once more with it. */
+/* More packets are missing than fit: the rest is sent when there is room, without those that are
+ * known already. */
 static void report__of_more_than_there_is_room_for(void **state)
 {
 	struct vb_mr_attr attr = {.length = 1 << 20, .access = ENV_ACCESS};
@@ -338,7 +338,7 @@ static void report__of_more_than_there_is_room_for(void **state)
 	for (sent = 0; env_tx(&env, &b); sent += b.cnt)
 		continue;
 	assert_int_equal(sent, VB_SR_HOLES);
-	/* All but the last ten of them have arrived. */
+	/* All but the last ten packets arrived. */
 	report_from(qp, PKTS + VB_SR_HOLES - 10, 10 + 36, &rest, 1);
 	assert_true(env_tx(&env, &b) > 0);
 	assert_int_equal(env_hdr(&b.pkt[0]).psn.v, vb_psn(FIRST + PKTS + VB_SR_HOLES).v);
@@ -348,7 +348,7 @@ static void report__of_more_than_there_is_room_for(void **state)
 	env_close(&env);
 }
 
-/* The rate of a QP is that of what it sends again, too. ibv_modify_qp_rate_limit(3) */
+/* The rate of a QP paces retransmissions, too. ibv_modify_qp_rate_limit(3) */
 static void report__what_is_sent_again_is_paced(void **state)
 {
 	const struct run run[] = {{0, 1}, {3, 2}};

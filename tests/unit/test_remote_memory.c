@@ -117,7 +117,7 @@ static void map__reason_is_of_the_object(void **state)
 	owner_end();
 }
 
-/* Of the child: a file system that it alone has, at @root, with the file "memory". */
+/* The child mounts a file system of its own at @root, with the file "memory". */
 static int open_private_file(const char *root)
 {
 	char path[64];
@@ -139,7 +139,7 @@ static uint8_t *map_file(int fd)
 	return at;
 }
 
-/* It is mapped, and closed. */
+/* Maps and closes the file. */
 static uint8_t *map_and_close(const char *root)
 {
 	int fd = open_private_file(root);
@@ -149,7 +149,7 @@ static uint8_t *map_and_close(const char *root)
 	return at;
 }
 
-/* It is unlinked, and there are two descriptors of it, the first by a mount that is read-only. */
+/* Unlinks the file, with two descriptors of it, the first by a read-only mount. */
 static uint8_t *map_and_unlink(const char *root)
 {
 	char path[64], ro[64];
@@ -159,7 +159,7 @@ static uint8_t *map_and_unlink(const char *root)
 	if (fd < 0 || mkdir(ro, 0700) || mount(root, ro, NULL, MS_BIND, NULL) ||
 	    mount(NULL, ro, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL))
 		return NULL;
-	/* The kernel lists them by their numbers. */
+	/* The kernel lists descriptors by number. */
 	snprintf(path, sizeof path, "%s/ro/memory", root);
 	if (dup2(fd, 100) != 100 || dup2(open(path, O_RDONLY), first) != first)
 		return NULL;
@@ -201,19 +201,18 @@ static void check_private(uint8_t *(*map)(const char *root))
 	owner_end();
 	rmdir(root);
 	if (!owner.at)
-		skip(); /* who may not mount */
+		skip(); /* mounts are denied */
 }
 
-/* A file that is only where its process is, and that it has closed, is had by the path that the
- * process knows it by. proc(5) /proc/PID/root */
+/* A closed file in a process's own mount namespace is found by the path that the process knows.
+ * proc(5) /proc/PID/root */
 static void map__as_the_process_sees_it(void **state)
 {
 	(void)state;
 	check_private(map_and_close);
 }
 
-/* Of several descriptors one is enough: another that does not give what is asked for does not
- * matter. */
+/* One good descriptor of several is enough: another without the access needed does not matter. */
 static void map__by_any_descriptor(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pages that the broker looks at for calls: whoever writes what is wrong is turned away,
- * wherever that is noticed, and the others stay. node/cm/page/serve_page.c */
+/* The pages where the broker looks for calls: a program that writes a wrong one is turned away,
+ * wherever that is noticed; others stay. node/cm/page/serve_page.c */
 #include "cmocka_env.h"
 #include "node/broker/state.h"
 
@@ -20,7 +20,7 @@ static struct vb_cm_page *page_of(uint32_t i)
 	return b.conn[i].page;
 }
 
-/* Connections with pages, all of which are looked at. */
+/* Connections with pages; the broker looks at all. */
 static int setup(void **state)
 {
 	(void)state;
@@ -59,7 +59,7 @@ static void post_too_many(uint32_t i)
 	page_of(i)->posted = VB_CM_POSTS + 1;
 }
 
-/* Its connection has ended, and no other one. */
+/* Only connection @which has ended. */
 static void assert_ended(uint32_t which)
 {
 	char byte;
@@ -84,7 +84,7 @@ static void look__ends_who_posts_too_much(void **state)
 	assert_int_equal(b.looked_cnt, CONNS - 1);
 }
 
-/* Before the loop sleeps each page is looked at once more; then the programs have to tell. */
+/* Before it sleeps, the loop looks at each page once more; then programs must tell it. */
 static void rest__ends_who_posts_too_much(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the shared-memory link holds for and of others: their rings, its own to them, who is woken;
- * and what is left of a link that could not be opened.
+ * Resources of the shared-memory link: rings of others, its rings to them, sleepers that it wakes;
+ * and cleanup after an open that failed.
  */
 #include "shm_world.h"
 
@@ -45,7 +45,7 @@ static void sender_close(struct sender *s)
 	close(s->fd);
 }
 
-/* A process hands in one ring. Others of it would take memory and places from those of others. */
+/* A process hands in one ring. More would take memory and places of other processes. */
 static void recv__one_ring_of_a_process(void **state)
 {
 	unsigned maps = ring_maps();
@@ -60,7 +60,7 @@ static void recv__one_ring_of_a_process(void **state)
 	assert_int_equal(ring_maps(), maps + 2); /* both halves of it */
 }
 
-/* A slot has two owners at most whose packets are still to be read: this one and the last. */
+/* At most two owners of a slot have packets to be read: the present one and the last. */
 static void recv__two_rings_of_a_slot(void **state)
 {
 	struct fixture *f = *state;
@@ -83,7 +83,7 @@ static void recv__two_rings_of_a_slot(void **state)
 		sender_close(&s[i]);
 }
 
-/* What no writer writes is a receive error of the port, and that ring is given up. */
+/* A broken entry is a receive error of the port, and its ring is given up. */
 static void recv__a_broken_ring_is_an_error(void **state)
 {
 	struct fixture *f = *state;
@@ -95,7 +95,7 @@ static void recv__a_broken_ring_is_an_error(void **state)
 	sender_announce(&s);
 	add_for(f, SLOT, 20);
 	assert_int_equal(vb_ring_put(&s.ring, &way, f->batch.pkt, 1, 0), 1);
-	memset(s.ring.mem + VB_RING_HEAD_BYTES + 56, 0xff, 8); /* how long the packet is */
+	memset(s.ring.mem + VB_RING_HEAD_BYTES + 56, 0xff, 8); /* the packet's length */
 	assert_int_equal(recv_some(f, rx, 4), 0);
 	assert_int_equal(counter(f, VB_COUNTER_port_rcv_errors), 1);
 	vb_link_sweep(f->link);
@@ -103,7 +103,7 @@ static void recv__a_broken_ring_is_an_error(void **state)
 	sender_close(&s);
 }
 
-/* A ring to a process that has gone is memory of nobody's: the next sweep gives it back. */
+/* The next sweep frees a ring to a process that has gone. */
 static void sweep__gives_up_the_ring_to_who_is_gone(void **state)
 {
 	struct fixture *f = *state;
@@ -120,8 +120,8 @@ static void sweep__gives_up_the_ring_to_who_is_gone(void **state)
 	close(fd);
 }
 
-/* Only a nap is ended by another thread: who waits for the descriptor goes on waiting, and is woken
- * by the next packet. */
+/* Another thread ends only a nap: a wait for the descriptor goes on, and the next packet ends
+ * it. */
 static void nap__is_all_that_is_ended(void **state)
 {
 	struct fixture *f = *state;
@@ -137,7 +137,7 @@ static void nap__is_all_that_is_ended(void **state)
 	assert_int_equal(recv_all(f, 64), 1);
 }
 
-/* What is copied to a process of a group are all packets, in as many GSO batches as they take. */
+/* A copy to a group's process has all packets, in as many GSO batches as they take. */
 static void copy__all_packets(void **state)
 {
 	struct fixture *f = *state;
@@ -152,11 +152,11 @@ static void copy__all_packets(void **state)
 		for (uint32_t i = 0; i < m; i++)
 			check_rx(f, &rx[i], ++n);
 	assert_int_equal(n, f->batch.cnt - 1);
-	/* Nor is it counted as sent. */
+	/* No copy counts as sent. */
 	assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 0);
 }
 
-/* A peer has what the ring to it can hold in flight, and one send is like another. */
+/* A ring bounds what a peer has in flight, and batching saves nothing. */
 static void open__bounds_what_is_in_flight(void **state)
 {
 	const struct fixture *f = *state;
@@ -172,8 +172,7 @@ static int no_fd(const struct vb_link *l)
 	return -1;
 }
 
-/* A link that has no descriptor to wait for: nothing stays of the one that was to stand before it.
- */
+/* A lower link without a descriptor to wait for: the open fails and leaves nothing. */
 static void open__fails_and_leaves_nothing(void **state)
 {
 	static const struct vb_link_ops ops = {.name = "below", .fd = no_fd};
@@ -189,8 +188,8 @@ static void open__fails_and_leaves_nothing(void **state)
 	assert_int_equal(w.wakeup[SLOT].token, token);
 }
 
-/* While packets come by shared memory alone, the link below is looked at now and then. Until it
- * was, nobody knows that nothing is left; a caller that was woken looks in any case. */
+/* While packets come by shared memory alone, the link looks below now and then. Until it has, it is
+ * not known to be empty; after a wakeup it looks in any case. */
 static void recv__looks_below_now_and_then(void **state)
 {
 	struct fixture *f = *state;
@@ -223,7 +222,7 @@ static void recv__looks_below_now_and_then(void **state)
 	assert_int_equal(recv_all(f, 64), 1);
 }
 
-/* A ring that was handed in behind many messages is found, by as many calls as they take. */
+/* A ring handed in behind many messages is found, in as many calls as they take. */
 static void recv__ring_behind_many_wakeups(void **state)
 {
 	struct fixture *f = *state;
@@ -252,7 +251,7 @@ static void recv__ring_behind_many_wakeups(void **state)
 	sender_close(&s);
 }
 
-/* The queue of a socket of this namespace takes so many messages that one call does not. */
+/* A socket's queue here takes more messages than one call reads. */
 static int setup_long_queue(void **state)
 {
 	netns_write("/proc/sys/net/unix/max_dgram_qlen", "512");

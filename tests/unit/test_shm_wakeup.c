@@ -114,7 +114,7 @@ static void send__endpoint_stays_full(void **state)
 	close(stranger);
 }
 
-/* A datagram that is longer than any message is none, and the next one is heard. */
+/* A datagram longer than any message is dropped, and the next one is heard. */
 static void receive__too_long(void **state)
 {
 	uint8_t in[64], out[32] = {0};
@@ -182,7 +182,7 @@ static void wakeup__descriptors_without_need(void **state)
 	close(fd);
 }
 
-/* Mail brings no descriptors: those that come with it are closed, and it is read all the same. */
+/* Mail brings no descriptors: any that come are closed, and the mail is read. */
 static void mail__brings_no_descriptors(void **state)
 {
 	uint64_t token, at;

@@ -12,7 +12,7 @@ static pthread_t thread;
 static int serve_rc;
 static bool is_served;
 
-/* Without cmocka, whose jump back is to the other thread. */
+/* No cmocka here: its jump goes to the other thread. */
 static void *serve(void *rc)
 {
 	*(int *)rc = vb_subnet_daemon_serve(fabric);
@@ -84,7 +84,7 @@ static bool is_writable(const void *p)
 	return mode[1] == 'w';
 }
 
-/* The slot, the table of the node, which is for reading alone, and what all nodes share. */
+/* A client maps its slot, its node's table read-only, and memory of all nodes. */
 static void clients__map_what_is_theirs(void **state)
 {
 	struct vb_broker_client a = client(), b = client();
@@ -115,7 +115,7 @@ static void clients__map_what_is_theirs(void **state)
 	vb_broker_disconnect(&b);
 }
 
-/* The end of a fabric is the end of its device, and each program sees that it has changed. */
+/* The device ends with its fabric, and each program sees that it has changed. */
 static void clients__lose_the_device_with_the_fabric(void **state)
 {
 	struct vb_broker_client a = client(), b = client();
@@ -138,7 +138,7 @@ static void clients__lose_the_device_with_the_fabric(void **state)
 		assert_memory_equal(&d->ib, &none, sizeof none);
 		assert_memory_equal(d->gid[0].gid.b, no_gid, sizeof no_gid);
 	}
-	/* The second one to notice has nothing to say. */
+	/* The second client changes nothing more. */
 	assert_int_equal(vb_broker_check(&b), -ENOTCONN);
 	assert_int_equal(vb_broker_check(&b), -ENOTCONN);
 	assert_int_equal(b.host->generation, generation + 1);
@@ -146,7 +146,7 @@ static void clients__lose_the_device_with_the_fabric(void **state)
 	vb_broker_disconnect(&b);
 }
 
-/* Why there is no adapter. */
+/* Clients hear the reason. */
 static void clients__are_told_why_they_get_none(void **state)
 {
 	struct vb_broker_client c;
@@ -165,7 +165,7 @@ static void clients__are_told_why_they_get_none(void **state)
 	serve_stop();
 	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -ECONNREFUSED);
 	assert_non_null(strstr(fabric_why, "'verbena fabric up' starts one"));
-	/* What the process of the fabric had is closed. */
+	/* The fabric has closed its descriptors. */
 	assert_true(fd_cnt() < before);
 	setenv("VERBENA_FABRIC", "", 1);
 	assert_false(vb_subnet_is_wanted());

@@ -42,7 +42,7 @@ static int local_of(struct vb_ucma_addr a)
 	return env.local(env.ctx, &a, &local);
 }
 
-/* Each port of an adapter has an address, by the order of the topology; others are not here. */
+/* An adapter's ports have addresses, in topology order; a node has its own ports' only. */
 static void addresses__are_of_ports(void **state)
 {
 	(void)state;
@@ -86,7 +86,7 @@ static void addresses__are_gids_too(void **state)
 	assert_int_equal(local_of(by_gid(HOST_A, 1, 0)), -EADDRNOTAVAIL);
 }
 
-/* Where the way is not given it begins at the first port that carries data, or at the first. */
+/* A route without a source begins at the first port that carries data, or at the first. */
 static void routes__begin_at_a_port_that_carries_data(void **state)
 {
 	struct vb_ucma_addr src = {.family = 0}, dst = ipv4(10, 0, 0, 1);
@@ -109,7 +109,7 @@ static void routes__begin_at_a_port_that_carries_data(void **state)
 	assert_int_equal(env.route(env.ctx, &src, &dst, &local), 0);
 	assert_int_equal(src.family, VB_UCMA_AF_IB);
 	assert_memory_equal(src.gid.b, by_gid(HOST_B, 2, 0).gid.b, 16);
-	/* From an address that is not here, and to one that is nowhere. */
+	/* A source that is not local, and a target that is nowhere. */
 	src = ipv4(10, 0, 0, 1);
 	assert_int_equal(env.route(env.ctx, &src, &dst, &local), -ENODEV);
 	src.family = 0;
@@ -176,8 +176,8 @@ static int command(uint32_t cmd, const void *body, uint16_t len, uint32_t *numbe
 	return rc;
 }
 
-/* The records for those who look on are of each id, with its node, as it is now: what a program has
- * taken out of the pair, of which it does not say so, is taken. */
+/* Observers get a record of each id, with its node, as it is now: an event that a program has taken
+ * out of the pair, without saying so, counts as taken. */
 static void connections__are_as_they_are_now(void **state)
 {
 	struct vb_ucma_create_id id = {.ps = VB_UCMA_PS_TCP};
@@ -272,8 +272,8 @@ static void messages__are_answered_where_they_came_from(void **state)
 	assert_int_equal(out.dlid, LID(HOST_A));
 }
 
-/* Messages of connections are the node's, whether it has programs or not; others are not, nor are
- * those at a switch. */
+/* The node takes messages of connections, whether it has programs or not, but no others, and none
+ * at a switch. */
 static void messages__of_connections_are_the_nodes(void **state)
 {
 	struct vb_subnet_mad m = stray_dreq();
@@ -286,7 +286,7 @@ static void messages__of_connections_are_the_nodes(void **state)
 	assert_false(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
 	assert_null(vb_subnet_cm_find(fabric, SWITCH_A));
 	m.at = place(HOST_A, 1);
-	m.mad[1] = 0x03; /* what nobody has asked the administrator for */
+	m.mad[1] = 0x03; /* an unasked answer of the administrator */
 	assert_false(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
 	assert_null(vb_subnet_cm_find(fabric, HOST_A));
 	m.mad[1] = VB_MAD_CLASS_CM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is seen of the nodes of a fabric: the trees of programs there, the commands of `verbena
- * fabric`, and the lines of those who watch. MAD-01, FAB-19, FAB-23, FAB-30, LNK-35 */
+/* Views of the nodes of a fabric: the trees of programs there, the commands of `verbena fabric`,
+ * and the lines of watchers. MAD-01, FAB-19, FAB-23, FAB-30, LNK-35 */
 #include "subnet_process_env.h"
 
 #include "wire/ib/rate.h"
@@ -11,7 +11,7 @@
 
 static char printed[16384];
 
-/* Carries out a command; what it printed is in @printed, why not in @fabric_why. */
+/* Carries out a command; output is in @printed, a reason in @fabric_why. */
 static int command(const char *text)
 {
 	int fd = memfd_create("text", MFD_CLOEXEC), rc;
@@ -32,7 +32,7 @@ static struct vb_subnet_port *port_of(uint32_t node, uint8_t port)
 	return &fabric->subnet.node[node].port[port];
 }
 
-/* Names of states as a kernel has them (Documentation/ABI/stable/sysfs-class-infiniband). */
+/* Trees name states as a kernel does (Documentation/ABI/stable/sysfs-class-infiniband). */
 static void trees__name_the_states_of_ports(void **state)
 {
 	static const char *const states[] = {"0: NOP\n",   "1: DOWN\n",   "2: INIT\n",
@@ -58,7 +58,7 @@ static void trees__name_the_states_of_ports(void **state)
 	close(sock);
 }
 
-/* A tree has what the manager has set of each port, by its number. */
+/* A tree shows each port by its number, as the manager has set it. */
 static void trees__show_what_a_manager_sets(void **state)
 {
 	struct vb_sma_port *p = vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 2));
@@ -101,7 +101,7 @@ static void trees__show_what_a_manager_sets(void **state)
 	assert_int_equal(fd_cnt(), before);
 }
 
-/* The rate is that of the link, or of the best that the port can do. */
+/* The rate is that of the link, or of the port's best. */
 static void trees__show_the_rate(void **state)
 {
 	struct vb_port_info *p = info_of(HOST_B, 2);
@@ -127,7 +127,7 @@ static void trees__show_the_rate(void **state)
 	close(sock);
 }
 
-/* A umad and an issm file of each port, of a switch of port 0, with the kernel's numbers. */
+/* Each port, of a switch port 0, has a umad and an issm file, with the kernel's numbers. */
 static void trees__have_the_files_of_mads(void **state)
 {
 	int host = fabric_attach("H-B"), sw;
@@ -207,7 +207,7 @@ static void commands__name_a_node_and_a_port(void **state)
 	assert_true(port_of(HOST_A, 1)->is_plugged);
 }
 
-/* All speeds and widths that there are, at both ends of the cable. LNK-35 */
+/* A command sets any speed and width, at both ends of the cable. LNK-35 */
 static void commands__set_what_a_cable_can_do(void **state)
 {
 	static const struct {
@@ -250,7 +250,7 @@ static void commands__set_what_a_cable_can_do(void **state)
 	assert_int_equal(port_of(HOST_A, 1)->width, VB_IB_1X);
 }
 
-/* What a port has enabled is the port's, and no more than it supports. FAB-34 */
+/* An enabled width is set at one port alone, and not for its cable. FAB-34 */
 static void commands__set_what_a_port_has_enabled(void **state)
 {
 	uint8_t other = info_of(SWITCH_A, 1)->width_enabled;
@@ -264,7 +264,7 @@ static void commands__set_what_a_port_has_enabled(void **state)
 	assert_int_equal(command("set H-A 1 enable-width=3x"), -EINVAL);
 }
 
-/* Description and SystemImageGUID of a node, also where they show. FAB-19 */
+/* A node's new description and SystemImageGUID show everywhere. FAB-19 */
 static void commands__set_what_a_node_is_called(void **state)
 {
 	int sock = fabric_attach("H-A");
@@ -287,7 +287,7 @@ static void commands__set_what_a_node_is_called(void **state)
 	close(sock);
 }
 
-/* Errors that somebody says a port had, by the names of perfquery(8). */
+/* Commands report a port's errors by the names of perfquery(8). */
 static void commands__report_errors(void **state)
 {
 	const struct vb_pma_port *pma = &fabric->subnet.node[SWITCH_A].pma.port[1];
@@ -309,7 +309,7 @@ static void commands__report_errors(void **state)
 	assert_int_equal(command("error S-A 1 Frob=3"), -EINVAL);
 	assert_non_null(strstr(fabric_why, "SymbolErrorCounter, LinkErrorRecoveryCounter"));
 	assert_int_equal(pma->reported[VB_PMA_RCV_ERRORS], UINT64_C(4294967298));
-	/* Only of a link that is up. LNK-20 */
+	/* Silence needs an up link. LNK-20 */
 	link_of(HOST_A, 1)->state = VB_LINK_INIT;
 	assert_int_equal(command("error H-A 1 FlowControlSilence=1"), -ENETDOWN);
 	assert_non_null(strstr(fabric_why, "'H-A' is not ACTIVE"));
@@ -398,7 +398,7 @@ static void watchers__hear_of_all_ports(void **state)
 	assert_int_equal(command("set H-A description=x"), 0);
 	fabric_turn();
 	assert_non_null(strstr(lines_of(sock), " H-A: description or system GUID changed\n"));
-	/* One that comes later hears of what happens from then on. */
+	/* A late watcher hears only of what happens from then on. */
 	int late = watcher();
 
 	assert_int_equal(command("link H-B 2"), 0);

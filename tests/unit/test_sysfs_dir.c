@@ -16,7 +16,7 @@ static char base[] = "/dev/shm/verbena-test-XXXXXX";
 static int at;
 static unsigned before;
 
-/* What happens just before a folder is locked; the link option of this test sees to it. */
+/* A hook just before a folder is locked, by the link option of this test. */
 static void (*before_lock)(void);
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
@@ -64,7 +64,7 @@ static bool is_there(const char *name)
 	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Where everybody may rename what is not theirs nobody is safe. */
+/* A base where everybody may rename others' files is refused. */
 static void base__is_safe_from_others(void **state)
 {
 	char path[64];
@@ -97,7 +97,7 @@ static void claim__is_of_one_process(void **state)
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_int_equal(vb_dir_claim(at, "ours"), -EWOULDBLOCK);
 	close(fd);
-	/* What an earlier one has left is taken over, and closed to others. */
+	/* A claim takes over a folder left behind, and closes it to others. */
 	assert_int_equal(fchmodat(at, "ours", 0755, 0), 0);
 	fd = vb_dir_claim(at, "ours");
 	assert_true(fd >= 0);
@@ -106,7 +106,7 @@ static void claim__is_of_one_process(void **state)
 	close(fd);
 }
 
-/* No folder, or a way to another one: both are left alone. */
+/* A claim leaves a file or a link under its name alone. */
 static void claim__leaves_what_is_no_folder(void **state)
 {
 	(void)state;
@@ -116,7 +116,7 @@ static void claim__leaves_what_is_no_folder(void **state)
 	assert_true(vb_dir_claim(at, "link") < 0);
 	assert_true(vb_dir_open(at, "link") < 0);
 	assert_true(is_there("file") && is_there("link"));
-	/* One that others may have written to. */
+	/* A folder that others could write to. */
 	assert_int_equal(mkdirat(at, "theirs", 0700), 0);
 	assert_int_equal(fchmodat(at, "theirs", 0770, 0), 0);
 	assert_int_equal(vb_dir_claim(at, "theirs"), -EPERM);
@@ -133,8 +133,8 @@ static void replace_it(void)
 	assert_int_equal(mkdirat(at, "ours", 0700), 0);
 }
 
-/* Another process of this user may sweep a folder away before it is locked: then it is not the
- * claimed one, wherever its descriptor leads. */
+/* Another process of this user may sweep a folder away before it is locked: then the claim makes
+ * and locks a new one. */
 static void claim__of_what_is_swept_away_meanwhile(void **state)
 {
 	void (*const hooks[])(void) = {sweep_away, replace_it};
@@ -156,7 +156,7 @@ static void claim__of_what_is_swept_away_meanwhile(void **state)
 	}
 }
 
-/* A path goes part by part, and a part that is too long is no other, shorter one. */
+/* A walk goes part by part, and refuses a part that is too long. */
 static void walk__goes_part_by_part(void **state)
 {
 	char path[300] = "a/";
@@ -185,7 +185,7 @@ static void walk__goes_part_by_part(void **state)
 	close(a);
 }
 
-/* Only a regular file is opened, nothing is waited for, and what is refused is closed. */
+/* Only a regular file opens, without waiting, and a refused one is closed. */
 static void file__is_a_regular_one(void **state)
 {
 	(void)state;
@@ -205,7 +205,7 @@ static void file__is_a_regular_one(void **state)
 	}
 }
 
-/* Text replaces all that there was; a file is rewritten where it is there, and not made. */
+/* New text replaces all of the old; a rewrite changes a file in place, and makes none. */
 static void file__has_the_last_text(void **state)
 {
 	char text[16] = "";
@@ -228,7 +228,7 @@ static void file__has_the_last_text(void **state)
 	vb_file_put(-1, "none", "1\n");
 }
 
-/* The fresh folder is there under the name, and nothing else of the two. */
+/* The fresh folder has the name, and the old one is gone. */
 static void replace__leaves_one_folder(void **state)
 {
 	(void)state;
@@ -244,7 +244,7 @@ static void replace__leaves_one_folder(void **state)
 	}
 }
 
-/* What has the prefix and no owner goes, with all below. */
+/* Unowned folders with the prefix go, with all below. */
 static void sweep__takes_what_nobody_has(void **state)
 {
 	int owned = vb_dir_claim(at, "x-owned"), fd = vb_dir_walk(at, "x-stale/a/b", true);

@@ -113,8 +113,8 @@ static void connect__ipv6(void **state)
 	assert_int_equal(name.sin6_port, htons(VB_ROCE_PORT));
 }
 
-/* What leaves by a connected socket has the flow label of the path that it was opened for, and that
- * of another one where it differs. RFC 6437 */
+/* A packet by a connected socket has its path's flow label, also where the socket was opened for
+ * another one. RFC 6437 */
 static void connect__has_the_flow_label(void **state)
 {
 	static const uint32_t labels[] = {0x12345, 0x54321, 0, 0x12345};
@@ -131,8 +131,8 @@ static void connect__has_the_flow_label(void **state)
 	assert_true(vb_udp_sock_find(&f->udp->socks, &f->path6)->is_connected);
 }
 
-/* A group, and an address that means something on its own link alone, are reached by an interface,
- * which each send says: no socket is connected there. */
+/* A group or a link-local address is reached by an interface, which each send names: no socket is
+ * connected there. */
 static void connect__not_where_the_interface_matters(void **state)
 {
 	static const char *const address[] = {"ff12::7", "fe80::7", "::ffff:239.1.2.3"};

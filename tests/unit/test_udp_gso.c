@@ -66,8 +66,8 @@ static void send__batch_ends_at_another_qp(void **state)
 	assert_int_equal(recv_some(f, rx, 4), 2);
 }
 
-/* A packet that is damaged on the way has its place in its GSO batch: those behind it are known by
- * the identifications that they were sent with. */
+/* A packet damaged on the way keeps its place in its GSO batch: later ones are checked with the IP
+ * IDs that they were sent with. */
 static void recv__damaged_between_others(void **state)
 {
 	struct fixture *f = *state;

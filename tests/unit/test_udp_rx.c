@@ -351,7 +351,7 @@ static void recv__too_short(void **state)
 	struct vb_rx rx[1];
 	struct forged o;
 
-	/* A whole one first: an empty one behind it is passed over. */
+	/* A whole packet first: an empty one behind it is skipped. */
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv_some(f, rx, 1), 1);

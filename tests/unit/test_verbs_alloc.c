@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory, mappings and descriptors run out at each place where a verb asks for some: the verb says
- * so, keeps none of what it got before, leaves what it was given as it was, and succeeds when it is
+ * so, keeps nothing that it got before, leaves its arguments as they were, and succeeds when it is
  * called again. The linker leads the calls of this program's own code to the functions here (ld(1)
  * --wrap). IBA 11.2: "insufficient resources to complete request"
  */
@@ -15,7 +15,7 @@
 #include <infiniband/mlx5dv.h>
 #include <sys/resource.h>
 
-/* What objects are made of. */
+/* Objects that others need. */
 static struct {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -205,7 +205,7 @@ static void *full_context_new(void)
 	return made;
 }
 
-/* The context has the descriptor if there is one. */
+/* A context, if made, has the descriptor. */
 static void *their_context_new(void)
 {
 	int fd = dup(o.file), err;
@@ -288,7 +288,7 @@ static void make_all(void)
 	assert_non_null(o.target);
 }
 
-/* Nothing is busy, for whoever wanted it is not there. */
+/* Nothing is busy: no refused object holds any. */
 static void free_all(void)
 {
 	assert_int_equal(ibv_destroy_qp(o.target), 0);
@@ -302,7 +302,7 @@ static void free_all(void)
 	close(o.file);
 }
 
-/* What others of the host see of the process. */
+/* Resources of the process that others see. */
 struct seen {
 	uint32_t qps, cqs, mrs;
 	unsigned descriptors;
@@ -315,7 +315,7 @@ static struct seen look(void)
 	return (struct seen){slot->qp_cnt, slot->cq_cnt, slot->mr_cnt, descriptors_of(getpid())};
 }
 
-/* Memory is lost at each of its places in turn, until there is none left at which it could be. */
+/* Each request for memory fails in turn, until the verb makes no further request. */
 static void assert_without_memory(const struct kind *k)
 {
 	uint32_t made = 0, refused = 0;
@@ -349,13 +349,13 @@ static void assert_without_memory(const struct kind *k)
 		after = look();
 		assert_memory_equal(&after, &before, sizeof after);
 		assert_int_equal(mappings, mapped);
-		if (!k->is_foreign) /* else lines were read, whose memory is not asked for here */
+		if (!k->is_foreign) /* else lines were read, whose memory is not counted here */
 			assert_int_equal(pieces, had);
 		if (asked < n)
 			break;
 	}
 	print_message("%s: made %u times, refused %u times\n", k->name, made, refused);
-	assert_int_equal(made, 1); /* and not without a part of it */
+	assert_int_equal(made, 1); /* made only as a whole */
 	assert_true(refused);
 }
 
@@ -380,7 +380,7 @@ static void create__without_memory(void **state)
 	assert_without_memory_full();
 	make_all();
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-		/* The first makes the memory that all of a kind share, and the last unmakes it. */
+		/* The first DM makes memory that all of them share, and the last one frees it. */
 		bool is_of_dm = kinds[i].make == dm_mr_new || kinds[i].make == import_dm_new;
 
 		o.dm = is_of_dm ? dm_new() : NULL;
@@ -391,7 +391,7 @@ static void create__without_memory(void **state)
 	free_all();
 }
 
-/* The same with as many descriptors as there are, and one more each time. */
+/* The same for descriptors, with one more each time. */
 static void assert_without_descriptors(const struct kind *k)
 {
 	struct rlimit old, few;
@@ -434,7 +434,7 @@ static void create__without_descriptors(void **state)
 	free_all();
 }
 
-/* What is mapped of another process for an import that fails is not left there. */
+/* A failed import leaves no mapping of another process. */
 static void import__without_memory(void **state)
 {
 	const struct kind of_context = {"context of another process", their_context_new,
@@ -455,7 +455,7 @@ static void import__without_memory(void **state)
 	assert_int_equal(ibv_close_device(o.theirs), 0);
 }
 
-/* A batch for which there is no memory is refused as a whole, and the next one is not. */
+/* A batch without memory is refused as a whole, and the next one is taken. */
 static void wr_complete__without_memory(void **state)
 {
 	struct ibv_qp *qp;
@@ -494,7 +494,7 @@ static void wr_complete__without_memory(void **state)
 	free_all();
 }
 
-/* "raw": with queues as hardware has them, which a process has or has not. */
+/* "raw": with queues as hardware has them, for the whole process. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A forked child has no adapter, it stayed with the parent: each verb on the parent's objects is
- * EIO there, says why, leaves no descriptor behind, and changes nothing of what the parent has.
+ * A forked child has no adapter; it stays with the parent. Each verb on the parent's objects is EIO
+ * there, says why, leaves no descriptor behind, and changes nothing of the parent's.
  * ibv_fork_init(3); docs/verbs.md
  */
 #include "deny.h"
@@ -14,7 +14,7 @@
 #include <infiniband/mlx5dv.h>
 #include <sys/mman.h>
 
-/* What the parent made. */
+/* The parent's objects. */
 static struct {
 	struct verbs_end rc, ud;
 	struct ibv_qp *domain_qp; /* with ibv_wr_*() */
@@ -298,14 +298,14 @@ static bool is_refused(const struct verb *v)
 	}
 }
 
-/* In the child: how many verbs do something else than refuse. */
+/* In the child: counts the verbs that are not refused. */
 static unsigned count_wrong(void)
 {
 	unsigned wrong = 0, before = descriptors_of(getpid());
 
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
 		const struct verb *v = &verbs[i];
-		/* Events are read in loops: no mistake that wants words. */
+		/* Events are read in loops: that needs no words. */
 		bool has_words =
 		    v->call != get_cq_event && v->call != create_qp && v->call != advise_mr;
 
@@ -330,7 +330,7 @@ static unsigned count_wrong(void)
 	return wrong;
 }
 
-/* All that the parent made works, and goes. */
+/* The parent's objects still work, and go. */
 static void end_parents(void)
 {
 	assert_int_equal(ibv_detach_mcast(o.ud.qp, &group, 0), 0);
@@ -360,14 +360,14 @@ static void child__every_verb_is_refused(void **state)
 	pid = fork();
 	if (pid == 0) {
 		alarm(
-		    VERBS_PATIENCE_S); /* one that waits for the parent's threads waits for ever */
+		    VERBS_PATIENCE_S); /* a verb which waits for the parent's threads never ends */
 		_exit(count_wrong() ? 1 : 0);
 	}
 	assert_int_equal(child_status(pid), 0);
 	end_parents();
 }
 
-/* The child's side: what it has written stays, whatever the parent does. */
+/* The child's side: its data stays, whatever the parent does. */
 static int keep_device_memory(int ready, int go)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 64};
@@ -382,7 +382,7 @@ static int keep_device_memory(int ready, int go)
 	       ibv_free_dm(dm);
 }
 
-/* Device memory needs no adapter: a child gets some, and none that its parent gives away. */
+/* Device memory needs no adapter: a child gets some, apart from its parent's. */
 static void child__has_device_memory_of_its_own(void **state)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 64};

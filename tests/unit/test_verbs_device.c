@@ -63,7 +63,7 @@ static void device_list__without_broker_is_null(void **state)
 	unsetenv("VERBENA_BIN");
 }
 
-/* A device that cannot be opened leaves no descriptor: with one more each time it opens at last. */
+/* A failed open leaves no descriptor; with one more each time it succeeds at last. */
 static void open_device__without_descriptors(void **state)
 {
 	const unsigned before = descriptors_of(getpid());
@@ -93,7 +93,7 @@ static void open_device__without_descriptors(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* What only the broker may change is mapped so that a stray store of the program faults. */
+/* Memory that only the broker may change is mapped read-only: a stray store faults. */
 static void open_device__broker_state_is_read_only(void **state)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -185,13 +185,13 @@ static void query_device__each_limit(void **state)
 	assert_int_equal(a.max_total_mcast_qp_attach, l->mcast_grp * l->mcast_qp);
 	assert_int_equal(a.max_pkeys, VB_PKEYS_MAX);
 	assert_int_equal(a.local_ca_ack_delay, 15);
-	/* What there is none of. */
+	/* Unsupported objects. */
 	assert_int_equal(a.max_ee + a.max_rdd + a.max_raw_ipv6_qp + a.max_raw_ethy_qp + a.max_fmr,
 			 0);
 	assert_int_equal(a.max_ee_rd_atom + a.max_ee_init_rd_atom, 0);
 }
 
-/* What can be had beyond the first version, each capability by its bit. ibv_query_device_ex(3) */
+/* Each capability beyond the first version has its bit. ibv_query_device_ex(3) */
 static void query_device__each_capability(void **state)
 {
 	const uint32_t ud = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
@@ -234,7 +234,7 @@ static void query_device__each_capability(void **state)
 	assert_int_equal(v->query_device_ex(ctx, &wrong, &a, sizeof a), EINVAL);
 }
 
-/* The clock of completions, and which of the values that were asked for there are.
+/* The clock of completions; the mask says which values asked for exist.
  * ibv_query_rt_values_ex(3) */
 static void query_rt_values__clock(void **state)
 {
@@ -254,7 +254,7 @@ static void query_rt_values__clock(void **state)
 	assert_int_equal(v.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
 }
 
-/* One vector, and what a context says of its device. */
+/* A context has one vector, and names its device. */
 static void open_device__what_the_context_has(void **state)
 {
 	struct ibv_cq *cq;
@@ -341,10 +341,10 @@ static void gid__none_beyond_the_table(void **state)
 	assert_int_equal(ibv_query_gid_ex(ctx, 1, (uint32_t)port.gid_tbl_len, &e, 0), EINVAL);
 }
 
-/* Of rdma-core's own header. */
+/* From rdma-core's header. */
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
 
-/* What ibv_devinfo asks; a structure of another version holds less of an entry, or more. */
+/* GID types for ibv_devinfo; another version's structure holds less or more of one. */
 static void gid__types_and_sizes(void **state)
 {
 	struct {

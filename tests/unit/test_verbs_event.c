@@ -140,7 +140,7 @@ static void modify_cq__events_wait_for_more(void **state)
 	assert_int_equal(ibv_modify_cq(b.cq, &m), EINVAL);
 }
 
-/* What waited for more is told as soon as nothing is to wait. */
+/* An event that waited is told once moderation is off. */
 static void modify_cq__off_tells_what_waited(void **state)
 {
 	struct ibv_modify_cq_attr m = {.attr_mask = IBV_CQ_ATTR_MODERATE,
@@ -534,8 +534,8 @@ static void cq_ex__wall_clock(void **state)
 	end_free(&c);
 }
 
-/* As long as a CQ with a channel is armed, threads that wait for descriptors make progress; and no
- * longer: neither after its event, nor when it has gone. */
+/* An armed CQ with a channel is counted, until its event or its end: meanwhile threads that wait
+ * for descriptors make progress. */
 static void req_notify__is_counted_until_the_event(void **state)
 {
 	struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);

@@ -275,8 +275,8 @@ static void handler__is_the_programs(void **state)
 	fault_once();
 }
 
-/* Handlers of SIGBUS are the program's as well, who may have one in place of the adapter's: memory
- * that is cut off is no matter of its own when the adapter meets it. */
+/* A program may have its own SIGBUS handler in place of the adapter's. The handler does not see
+ * memory cut off under an access of the adapter. */
 static void handler__of_sigbus_is_the_programs(void **state)
 {
 	const struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
@@ -321,7 +321,7 @@ static void nothing(void *arg)
 }
 
 /* A handler of the program's, on a stack of its own, interrupts the adapter's access to registered
- * memory. What it does wrong is its own fault, and not that of the access. sigaltstack(2) */
+ * memory. Its own fault is not taken for one of the access. sigaltstack(2) */
 static void handler__on_another_stack(void **state)
 {
 	const struct sigaction usr2 = {.sa_handler = trespass_on_signal, .sa_flags = SA_ONSTACK};
@@ -350,13 +350,12 @@ static void handler__on_another_stack(void **state)
 	munmap(own.ss_sp, size);
 }
 
-/* Of <signal.h> as older standards have it. */
+/* Older standards' <signal.h> has these. */
 void (*bsd_signal(int sig, void (*handler)(int)))(int);
 void (*__sysv_signal(int sig, void (*handler)(int)))(int);
 
-/* signal() and its kin differ in what they ask for; that is the same for the two signals that the
- * adapter has handlers of and for others, which the C library answers. signal(2), bsd_signal(3),
- * sysv_signal(3) */
+/* signal() and its kin differ in their flags; these are the same for the adapter's two signals and
+ * for others, which the C library answers. signal(2), bsd_signal(3), sysv_signal(3) */
 static void handler__of_each_call(void **state)
 {
 	const int bsd = SA_RESTART, sysv = (int)SA_RESETHAND | SA_NODEFER;
@@ -377,7 +376,7 @@ static void handler__of_each_call(void **state)
 			assert_true(now.sa_handler == on_signal_alone);
 			assert_int_equal(now.sa_flags & (bsd | sysv | SA_SIGINFO), calls[i].flags);
 			assert_int_equal(sigismember(&now.sa_mask, SIGUSR2), 0);
-			/* What was there before. */
+			/* The previous handler. */
 			assert_true(calls[i].call(sigs[k], SIG_IGN) == on_signal_alone);
 			assert_true(calls[i].call(sigs[k], SIG_DFL) == SIG_IGN);
 			errno = 0;
@@ -413,7 +412,7 @@ static void default__ends_the_process(void **state)
 	}
 }
 
-/* A signal that is ignored and was sent, and is no fault, is ignored. */
+/* An ignored signal that is sent, and is no fault, is ignored. */
 static void ignored__when_it_is_sent(void **state)
 {
 	int status;

@@ -233,7 +233,7 @@ static void buf__registered(void **state)
 	ibv_free_buf(b);
 	assert_refused(ibv_reg_buf_mr(pd, b, p, 8192, 0), ENOENT);
 	ibv_free_buf(b);
-	/* It ends where was asked, though its last page goes on. */
+	/* A buffer ends as asked, though its last page goes on. */
 	p = ibv_alloc_buf(pd, 5000, &b);
 	assert_non_null(p);
 	assert_refused(ibv_reg_buf_mr(pd, b, p, 5001, 0), EINVAL);

@@ -70,7 +70,7 @@ static void test_ud(void **state)
 	assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, a.end.qp->qp_num);
 	assert_int_equal(be32toh(e.flags_rqpn) >> 28 & 3, 1);
 	assert_memory_equal(buf + 200040, "datagram", 8);
-	/* An address that leads nowhere, of a GID index that is empty, behind a good one. */
+	/* An address with an empty GID index leads nowhere; a good one is before it. */
 	raw_receive(&b, 200000, 140);
 	raw_receive(&b, 200000, 140);
 	raw_send_to(&a, av, b.end.qp->qp_num);

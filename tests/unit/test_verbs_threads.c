@@ -269,8 +269,8 @@ static bool is_free(struct ibv_cq_ex *ex)
 	return true;
 }
 
-/* From a start that found something to its end a CQ is its thread's, unless the program has
- * promised to come with one thread alone. ibv_create_cq_ex(3) */
+/* A thread has the CQ from a successful start to its end, unless the program promised to use one
+ * thread alone. ibv_create_cq_ex(3) */
 static void start_poll__is_one_threads(void **state)
 {
 	struct ibv_poll_cq_attr none = {0}, wrong = {.comp_mask = 1};

@@ -164,8 +164,7 @@ static void open_xrcd__flags(void **state)
 	close(fd), close(twin), close(other);
 }
 
-/* A context takes its domains along when it closes: their files have none any more, and those of
- * others stay. */
+/* A closing context ends its domains; a domain that another context has open stays. */
 static void close_device__takes_domains_along(void **state)
 {
 	struct ibv_context *other = ibv_open_device(ctx->device);
@@ -189,8 +188,8 @@ static void close_device__takes_domains_along(void **state)
 	close(fd), close(both);
 }
 
-/* The first file of a file system that has just been made; its number is that of the first of
- * another one. -1: none may be mounted. */
+/* The first file of a new file system; its number is that of the first file of another one.
+ * -1: mounts are denied. */
 static int first_file(const char *folder)
 {
 	char path[80];
@@ -219,11 +218,11 @@ static void open_xrcd__of_two_file_systems(void **state)
 	fd[1] = fd[0] < 0 ? -1 : first_file(folder);
 	rmdir(folder);
 	if (fd[0] < 0)
-		skip(); /* no file systems of our own to be had */
+		skip(); /* file systems cannot be mounted */
 	assert_int_equal(fstat(fd[0], &one), 0);
 	assert_int_equal(fstat(fd[1], &two), 0);
 	if (one.st_ino != two.st_ino)
-		skip(); /* a kernel that numbers them through */
+		skip(); /* a kernel that gives other numbers */
 	assert_true(one.st_dev != two.st_dev);
 	a = open_xrcd(ctx, fd[0], O_CREAT | O_EXCL);
 	assert_non_null(a);
@@ -234,7 +233,7 @@ static void open_xrcd__of_two_file_systems(void **state)
 	close(fd[0]), close(fd[1]);
 }
 
-/* Each of the three says which QP is meant, and what else is asked for is not known. */
+/* An open needs all three attributes, and refuses unknown ones. */
 static void open_qp__each_attribute(void **state)
 {
 	const uint32_t all = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
@@ -531,7 +530,7 @@ static void target__shows_the_pd(void **state)
 	assert_int_equal(ibv_dealloc_pd(own), 0);
 	assert_int_equal(ibv_destroy_qp(with), 0);
 	assert_int_equal(ibv_destroy_qp(without), 0);
-	attr.comp_mask = IBV_QP_INIT_ATTR_XRCD; /* which does not name it */
+	attr.comp_mask = IBV_QP_INIT_ATTR_XRCD; /* a mask without the PD */
 	without = ibv_create_qp_ex(ctx, &attr);
 	assert_null(without->pd);
 	assert_int_equal(ibv_destroy_qp(without), 0);
@@ -587,7 +586,7 @@ int main(void)
 	};
 
 	VERBS_MAIN_OR_SKIP();
-	if (unshare(CLONE_NEWNS) == 0) /* what is mounted is nobody else's */
+	if (unshare(CLONE_NEWNS) == 0) /* mounts stay private */
 		(void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A responder that adapters of one host share, at the edges: what waits and how much of it, what
- * is said once, who may say what, and what nobody has any more. core/share/migration.h, open.h;
- * IBT-22
+ * Edges of a responder that adapters of one host share: packets that wait, messages told once,
+ * senders that may speak, and objects without an owner. core/share/migration.h, open.h; IBT-22
  */
 #include "core/share/open.h"
 #include "xrc_env.h"
@@ -53,7 +52,7 @@ static void open_half(struct vb_xrc_ask *a)
 		(void)host_step(OWNER, 1);
 }
 
-/* Events of the time from the answer to the handle are the handle's, each of them. */
+/* The handle gets every event between the answer and its creation. */
 static void open_qp__events_while_it_opens(void **state)
 {
 	struct vb_xrc_ask a;
@@ -72,7 +71,7 @@ static void open_qp__events_while_it_opens(void **state)
 	world_close();
 }
 
-/* Who is asked whether it has the target open, while it opens it, does not say no. */
+/* An adapter that is opening the target does not say no to a probe. */
 static void open_qp__probed_while_it_opens(void **state)
 {
 	struct vb_xrc_ask a;
@@ -93,7 +92,7 @@ static void open_qp__probed_while_it_opens(void **state)
 	world_close();
 }
 
-/* However often it has asked, one that closes its handle has the target open no more. */
+/* An adapter that closes its handle holds the target no more, however often it asked. */
 static void close__of_one_that_asked_often(void **state)
 {
 	struct vb_xrc_ask a = {.opens = false};
@@ -116,7 +115,7 @@ static void close__of_one_that_asked_often(void **state)
 	world_close();
 }
 
-/* A handle whose target has ended says that it is there no more, and nothing when it goes. */
+/* A handle whose target has ended no longer says that it holds it, and goes silently. */
 static void probe__of_a_handle_that_has_ended(void **state)
 {
 	struct vb_qp *left;
@@ -138,7 +137,7 @@ static void probe__of_a_handle_that_has_ended(void **state)
 	world_close();
 }
 
-/* Only its owner says what happens to a target. */
+/* Only the owner's events of a target count. */
 static void event__from_another_adapter(void **state)
 {
 	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .events = 1u << VB_ASYNC_QP_REQ_ERR};
@@ -157,8 +156,8 @@ static void event__from_another_adapter(void **state)
 	world_close();
 }
 
-/* What its maker was not told of before it gave the target up, nobody is told when he, or another,
- * has it again. */
+/* Events from before the maker gave the target up, or while nobody had it, are not told to its next
+ * owner. */
 static void outlives__without_old_events(void **state)
 {
 	struct vb_event ev;
@@ -189,7 +188,7 @@ static enum vb_verdict arrive(uint32_t psn)
 	return env_rx(&w.env[OWNER], 1, &h, 8);
 }
 
-/* Of one target no more than VB_XRC_KEPT_MAX packets wait: more are lost, as on the way. */
+/* At most VB_XRC_KEPT_MAX packets of a target wait: more are lost, as on the way. */
 static void keep__up_to_its_bound(void **state)
 {
 	(void)state;
@@ -203,8 +202,8 @@ static void keep__up_to_its_bound(void **state)
 	world_close();
 }
 
-/* The state is asked back once for a packet that is for another adapter, also where the packet
- * finds no place to wait: it comes again. */
+/* A packet for another adapter recalls the state once, even if it finds no place to wait: it comes
+ * again. */
 static void recall__without_a_place_for_the_packet(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY};
@@ -228,7 +227,7 @@ static void recall__without_a_place_for_the_packet(void **state)
 	world_close();
 }
 
-/* What is due when the state leaves is said where it goes to, and only there. */
+/* The owner sends no ACK that is due when the state leaves: its holder does. */
 static void migrate__takes_along_what_is_due(void **state)
 {
 	struct vb_tx_batch b;
@@ -256,7 +255,7 @@ static void bring_home(void)
 	assert_int_equal(w.env[LEFT].hca->qp_cnt, 1);
 }
 
-/* A holder that was not told of the end hears of it when it says that it is there. */
+/* A holder that missed the end hears of it at its next probe. */
 static void reset__is_not_heard_of(void **state)
 {
 	struct vb_qp_attr a = env_attr(1, 0);
@@ -275,7 +274,7 @@ static void reset__is_not_heard_of(void **state)
 	world_close();
 }
 
-/* A holder is what the target is now: rights that it has lost are gone there too. */
+/* A holder follows its target: rights that the target lost are gone there too. */
 static void migrate__with_fewer_rights(void **state)
 {
 	const uint32_t rtr = VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN |
@@ -300,7 +299,7 @@ static void migrate__with_fewer_rights(void **state)
 	world_close();
 }
 
-/* A handle is what was heard of its target last. */
+/* A handle shows its target's last known state. */
 static void ask__tells_the_handle(void **state)
 {
 	struct vb_xrc_ask a = {.opens = false};
@@ -322,7 +321,7 @@ static void ask__tells_the_handle(void **state)
 	world_close();
 }
 
-/* A question that is late, of before the one that was carried out last, changes nothing. */
+/* A late question, older than the last one carried out, changes nothing. */
 static void ask__of_before_the_last_one(void **state)
 {
 	const uint32_t init = VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS;
@@ -352,7 +351,7 @@ static void ask__of_before_the_last_one(void **state)
 	world_close();
 }
 
-/* That a target is over is told once, however often it is said. */
+/* The program hears once that a target is over. */
 static void over__is_told_once(void **state)
 {
 	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_OVER};
@@ -374,7 +373,7 @@ static void over__is_told_once(void **state)
 	world_close();
 }
 
-/* The message by which the state came to LEFT, once more, as one of the next migration. */
+/* The message that brought the state to LEFT, again, as one of the next migration. */
 static struct migration_msg *once_more(struct vb_xrc_msg **head)
 {
 	static struct migration_msg again;
@@ -406,8 +405,7 @@ static void holder__of_one_target(void **state)
 	world_close();
 }
 
-/* The state of a responder that has ended does not come: who sends one is told so, and nothing is
- * left of it. */
+/* The state of an ended responder is refused: its sender is told so, and nothing of it stays. */
 static void migrate__of_one_that_has_ended(void **state)
 {
 	struct vb_xrc_msg *head;
@@ -421,7 +419,7 @@ static void migrate__of_one_that_has_ended(void **state)
 	world_close();
 }
 
-/* A message whose receive has gone with its SRQ does not go on with another one's. */
+/* A message whose receive has gone with its SRQ does not go on with another. */
 static void migrate__amid_a_message_without_its_receive(void **state)
 {
 	struct vb_xrc_msg *head;
@@ -444,7 +442,7 @@ static void migrate__amid_a_message_without_its_receive(void **state)
 	world_close();
 }
 
-/* A state that finds no room in the queue goes when there is some. */
+/* A state without room in the queue leaves when there is room. */
 static void migrate__when_there_is_room(void **state)
 {
 	(void)state;
@@ -503,7 +501,7 @@ static void packet__of_an_earlier_migration(void **state)
 	world_close();
 }
 
-/* Of events others hear of those that concern all who have the target open. */
+/* Other adapters hear only of events that concern all openers. */
 static void event__that_is_not_told(void **state)
 {
 	(void)state;
