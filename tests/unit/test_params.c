@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEBUGFS "infiniband/verbena0/cc_params/"
@@ -93,6 +94,14 @@ static void put(const char *name, const char *text)
 	vb_broker_params_handle(&b);
 }
 
+static ino_t inode(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path_of(name), &st), 0);
+	return st.st_ino;
+}
+
 static const struct vb_cc_settings *settings(void)
 {
 	return &vb_adapter_state(&mem.adapter)->pf[0].reg.cc;
@@ -134,18 +143,22 @@ static void files__show_what_holds(void **state)
 static void files__take_a_number(void **state)
 {
 	uint64_t is = value("rp_ai_rate");
+	ino_t file = inode(DEBUGFS "rp_ai_rate");
 	char text[32];
 
 	(void)state;
 	snprintf(text, sizeof text, "%" PRIu64 "\n", is + 1);
 	put(DEBUGFS "rp_ai_rate", text);
 	assert_true(value("rp_ai_rate") == is + 1);
+	/* The file stays: its writer may have begun to write the next number. */
+	assert_true(inode(DEBUGFS "rp_ai_rate") == file);
 	assert_true(shown(ECN "roce_rp/rpg_ai_rate") == is + 1);
 	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch + 1);
 	snprintf(text, sizeof text, "0x%" PRIx64, is + 2);
 	put(ECN "roce_rp/rpg_ai_rate", text);
 	assert_true(value("rp_ai_rate") == is + 2);
 	assert_true(shown(DEBUGFS "rp_ai_rate") == is + 2);
+	assert_true(shown(ECN "roce_rp/rpg_ai_rate") == is + 2); /* decimal by now */
 	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch + 2);
 	is = value("np_min_time_between_cnps");
 	snprintf(text, sizeof text, "%" PRIu64 "\n", is + 1);

@@ -7,7 +7,8 @@
  *   class/net/NETDEV/ecn/roce_rp|roce_np/NAME  as sysfs' ecn
  *
  * They show what holds; a number that is written there is taken over, or put back if it is refused.
- * A file is replaced by renaming, so a reader sees one value or the other. inotify(7)
+ * A file is replaced by renaming, so a reader sees one value or the other; a file that says what
+ * holds already is not, since its writer may be at it again. inotify(7)
  */
 #include "node/broker/state.h"
 #include "node/netdev/devices.h"
@@ -82,23 +83,23 @@ static void show_file(int folder, const char *file, uint64_t value)
 static void show_device(struct vb_broker *b, uint32_t device, bool anew)
 {
 	const struct vb_cc_settings *s = settings_of(b, device);
-	uint64_t *shown = b->params.shown[device];
 
 	for (int k = 0; k < VB_PARAMS_FOLDERS; k++) {
 		enum vb_params_folder folder = (enum vb_params_folder)k;
+		uint64_t *shown = b->params.shown[device][k];
 		int fd = folder_open(b, device, folder, true);
 
-		for (unsigned i = 0; fd >= 0 && i < vb_cc_name_cnt; i++) {
+		for (unsigned i = 0; i < vb_cc_name_cnt; i++) {
 			const char *file = file_in(&vb_cc_names[i], folder);
+			uint64_t value = vb_cc_names[i].get(s);
 
-			if (file && (anew || shown[i] != vb_cc_names[i].get(s)))
-				show_file(fd, file, vb_cc_names[i].get(s));
+			if (fd >= 0 && file && (anew || shown[i] != value))
+				show_file(fd, file, value);
+			shown[i] = value;
 		}
 		if (fd >= 0)
 			close(fd);
 	}
-	for (unsigned i = 0; i < vb_cc_name_cnt; i++)
-		shown[i] = vb_cc_names[i].get(s);
 }
 
 static void watch_device(struct vb_broker *b, uint32_t device)
@@ -149,10 +150,10 @@ void vb_broker_params_show(struct vb_broker *b)
 		show_device(b, i, false);
 }
 
-/* The number in a file, which somebody has just written. */
-static bool read_number(int folder, const char *file, uint64_t *value)
+/* The number in a file, which somebody has just written; *is_plain: as it would be shown. */
+static bool read_number(int folder, const char *file, uint64_t *value, bool *is_plain)
 {
-	char text[32], *end;
+	char text[32], plain[32], *end;
 	ssize_t n = -1;
 	int fd = vb_file_open(folder, file, O_RDONLY);
 
@@ -165,6 +166,8 @@ static bool read_number(int folder, const char *file, uint64_t *value)
 	text[n] = 0;
 	errno = 0;
 	*value = strtoull(text, &end, 0);
+	snprintf(plain, sizeof plain, "%" PRIu64 "\n", *value);
+	*is_plain = strcmp(text, plain) == 0;
 	return !errno && (*end == 0 || *end == '\n');
 }
 
@@ -175,22 +178,26 @@ static void take_over(struct vb_broker *b, uint32_t device, enum vb_params_folde
 	struct vb_adapter_shm *a = vb_slots_adapter(&b->slots);
 	const struct vb_cc_name *n = name_in(file, folder);
 	int fd = n ? folder_open(b, device, folder, false) : -1;
+	uint64_t value, *shown;
 	const char *rule;
-	uint64_t value;
+	bool is_plain;
 
 	if (fd < 0)
 		return;
+	shown = &b->params.shown[device][folder][n - vb_cc_names];
+	/* The file has what was written, which need not be what holds. */
+	*shown = NOT_SHOWN;
 	next = *vb_adapter_state(a);
-	if (read_number(fd, file, &value) &&
+	if (read_number(fd, file, &value, &is_plain) &&
 	    vb_cc_name_set(n, &next.pf[device].reg.cc, value,
 			   vb_device_rate_bps(&b->slots.host->device[device]), &rule) == 0) {
+		if (is_plain)
+			*shown = value;
 		next.pf[device].cc_epoch++;
 		vb_adapter_commit(a, &next);
 		vb_broker_wake_clients(b);
 	}
 	close(fd);
-	/* What is there is what was written, which need not be what holds. */
-	b->params.shown[device][n - vb_cc_names] = NOT_SHOWN;
 	show_device(b, device, false);
 }
 

@@ -60,7 +60,7 @@ enum vb_params_folder { VB_PARAMS_DEBUGFS, VB_PARAMS_RP, VB_PARAMS_NP, VB_PARAMS
 struct vb_params {
 	int fd; /* inotify; -1: files only show */
 	int watch[VB_DEVICES_MAX][VB_PARAMS_FOLDERS];
-	uint64_t shown[VB_DEVICES_MAX][VB_PARAMS_MAX];
+	uint64_t shown[VB_DEVICES_MAX][VB_PARAMS_FOLDERS][VB_PARAMS_MAX]; /* by the files */
 	uint32_t generation; /* of the adapter's state that is shown */
 };
 
