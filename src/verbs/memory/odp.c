@@ -70,7 +70,8 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 			err = memory_check(p, sge[i].length, write);
 		/* Without FLUSH what the memory is like shows only when it is used. */
 		if (err && (err != EFAULT || flags & IBV_ADVISE_MR_FLAG_FLUSH))
-			return vb_ibv_refuse(NULL, err == ENOENT ? vb_ibv_why_as(EFAULT) : err,
+			return vb_ibv_refuse(vb_ibv_ctx(pd->context),
+					     err == ENOENT ? vb_ibv_why_as(EFAULT) : err,
 					     "ibv_advise_mr of range %u", i); /* ibv_advise_mr(3) */
 	}
 	errno = was; /* that of looking at the memory is nobody's */

@@ -107,9 +107,9 @@ static int make_rings(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct vb_
 }
 
 /* QPs of DC are made by mlx5dv's call. */
-static void *refuse_qp(int err, const struct vb_dc_init *dc)
+static void *refuse_qp(struct vb_ibv_context *c, int err, const struct vb_dc_init *dc)
 {
-	return VB_IBV_REFUSE_NULL(NULL, err, dc ? "mlx5dv_create_qp" : "ibv_create_qp");
+	return VB_IBV_REFUSE_NULL(c, err, dc ? "mlx5dv_create_qp" : "ibv_create_qp");
 }
 
 static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
@@ -118,7 +118,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	int err = parts_check(pd, init, type);
 
 	if (err)
-		return refuse_qp(err, dc);
+		return refuse_qp(NULL, err, dc);
 
 	struct vb_ibv_qp *qp = vb_object_new(VB_OBJECT_QP, sizeof *qp);
 
@@ -155,7 +155,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	if (err) {
 		free(qp->hw);
 		vb_object_free(qp);
-		return refuse_qp(err, dc);
+		return refuse_qp(vb_ibv_ctx(pd->context), err, dc);
 	}
 	err = make_rings(vb_ibv_ctx(pd->context), qp, &core.cap);
 	qp->cap = core.cap;
@@ -169,7 +169,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 		err = vb_wr_batch_init(qp);
 	if (err) {
 		(void)ibv_destroy_qp(&qp->ibv); /* has no events yet */
-		return refuse_qp(err, dc);
+		return refuse_qp(vb_ibv_ctx(pd->context), err, dc);
 	}
 	cap_show(&init->cap, &core.cap);
 	return qp;
