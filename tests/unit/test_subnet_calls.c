@@ -202,7 +202,9 @@ static void nodes__are_those_of_the_topology(void **state)
 		assert_int_equal(is->system_guid, n->system_guid);
 		assert_int_equal(is->vendor_id, n->vendor_id);
 		assert_int_equal(is->device_id, n->device_id);
-		for (uint8_t p = i < HOST_A ? 0 : 1; p <= (i < HOST_A ? 0 : n->port_cnt); p++)
+		uint32_t first = i < HOST_A ? 0 : 1, last = i < HOST_A ? 0 : n->port_cnt;
+
+		for (uint32_t p = first; p <= last; p++)
 			assert_int_equal(fabric->subnet.node[i].sma.port[p].guid[0],
 					 n->port[p].guid);
 		for (uint8_t p = 1; p <= n->port_cnt; p++)

@@ -350,9 +350,8 @@ static void handler__on_another_stack(void **state)
 	munmap(own.ss_sp, size);
 }
 
-/* Older standards' <signal.h> has these. */
+/* Older standards' <signal.h> has it. */
 void (*bsd_signal(int sig, void (*handler)(int)))(int);
-void (*__sysv_signal(int sig, void (*handler)(int)))(int);
 
 /* signal() and its kin differ in their flags; these are the same for the adapter's two signals and
  * for others, which the C library answers. signal(2), bsd_signal(3), sysv_signal(3) */
