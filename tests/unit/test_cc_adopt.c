@@ -3,30 +3,24 @@
  * The reaction point when its settings change while it runs, and at the edges of its rules: what
  * was due before, what is pending, and what a reset keeps. docs/congestion-control.md
  */
-#include "cmocka_env.h"
-#include "core/cc/cc.h"
+#include "cc_env.h"
 #include "core/cc/dfx.h"
 
-/* 256 MHz: a window is 4 us. Nothing happens by itself. */
-static struct vb_cc_settings quiet(void)
+/* The same with a rate and an alpha below their most. */
+static struct vb_cc_settings moderate(void)
 {
-	return (struct vb_cc_settings){
-	    .dcqcn_hw_en = true,
-	    .cc_clk_hz = 256000000,
-	    .dcqcn_max_rate = 60000,
-	    .dcqcn_min_rate = 1,
-	    .dcqcn_alpha_rate_shift = 1,
-	    .dcqcn_fr_threshold = 5,
-	    .alpha_frac_bits = 10,
-	    .initial_alpha = 512,
-	    .initial_rate = 40960,
-	};
+	struct vb_cc_settings s = quiet();
+
+	s.dcqcn_upd_alpha_g = 0;
+	s.initial_alpha = 512;
+	s.initial_rate = 40960;
+	return s;
 }
 
 /* Increases that were due before the change happen, by the old settings. */
 static void adopt__what_was_due_is_done_before(void **state)
 {
-	struct vb_cc_settings old = quiet(), now;
+	struct vb_cc_settings old = moderate(), now;
 	struct vb_cc cc = {0};
 
 	(void)state;
@@ -44,7 +38,7 @@ static void adopt__what_was_due_is_done_before(void **state)
 /* Timers begin anew, by the new settings. CC-24 */
 static void adopt__periods_are_the_new_ones(void **state)
 {
-	struct vb_cc_settings old = quiet(), now;
+	struct vb_cc_settings old = moderate(), now;
 	struct vb_cc cc = {0};
 
 	(void)state;
@@ -67,7 +61,7 @@ static void adopt__periods_are_the_new_ones(void **state)
 
 static struct vb_cc_settings periodic(void)
 {
-	struct vb_cc_settings s = quiet();
+	struct vb_cc_settings s = moderate();
 
 	s.cut_mode = VB_CC_CUT_PERIODIC;
 	s.dcqcn_rx_cnp_merge_period = 50;
@@ -131,7 +125,7 @@ static void set_merge__zero_ends_a_pending_cut(void **state)
 /* CC-16: a merged CNP restarts the timer of increases, and the cut restarts the byte counter. */
 static void cnp__merged_holds_off_the_timer(void **state)
 {
-	struct vb_cc_settings s = quiet();
+	struct vb_cc_settings s = moderate();
 	struct vb_cc cc = {0};
 
 	(void)state;
@@ -153,7 +147,7 @@ static void cnp__merged_holds_off_the_timer(void **state)
 /* A minimum above the maximum wins, also over software's rates. CC-60 */
 static void rates__minimum_above_the_maximum(void **state)
 {
-	struct vb_cc_settings s = quiet();
+	struct vb_cc_settings s = moderate();
 	struct vb_cc cc = {0};
 
 	(void)state;
@@ -176,7 +170,7 @@ static void rates__minimum_above_the_maximum(void **state)
 /* A pause of inactivity_th begins a new flow; 1 ns less does not. */
 static void flow__begins_anew_at_the_threshold(void **state)
 {
-	struct vb_cc_settings s = quiet();
+	struct vb_cc_settings s = moderate();
 	struct vb_cc cc = {0};
 
 	(void)state;
@@ -194,7 +188,7 @@ static void flow__begins_anew_at_the_threshold(void **state)
 static void reset__keeps_the_recorder(void **state)
 {
 	static struct vb_dfx d;
-	struct vb_cc_settings s = quiet();
+	struct vb_cc_settings s = moderate();
 	struct vb_cc cc = {.dfx = &d};
 
 	(void)state;

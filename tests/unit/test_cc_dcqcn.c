@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The reaction point: the numbers of each rule, one by one. Times are us unless they say ns. */
-#include "cmocka_env.h"
-#include "core/cc/cc.h"
-
-/* 256 MHz: a window is 4 us. Nothing happens by itself. */
-static struct vb_cc_settings quiet(void)
-{
-	return (struct vb_cc_settings){
-	    .dcqcn_hw_en = true,
-	    .cc_clk_hz = 256000000,
-	    .dcqcn_max_rate = 60000,
-	    .dcqcn_min_rate = 1,
-	    .dcqcn_alpha_rate_shift = 1,
-	    .dcqcn_upd_alpha_g = 4,
-	    .dcqcn_fr_threshold = 5,
-	    .alpha_frac_bits = 10,
-	    .initial_alpha = 1023,
-	};
-}
+#include "cc_env.h"
 
 static void set_rates(struct vb_cc *cc, uint32_t cur, uint32_t tgt)
 {

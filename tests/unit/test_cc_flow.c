@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How flows begin at the reaction point: the first CNP, and the rate after a time without packets.
  */
-#include "cmocka_env.h"
-#include "core/cc/cc.h"
+#include "cc_env.h"
 
 #include <math.h>
-
-/* 256 MHz: a window is 4 us. Nothing happens by itself. */
-static struct vb_cc_settings quiet(void)
-{
-	return (struct vb_cc_settings){
-	    .dcqcn_hw_en = true,
-	    .cc_clk_hz = 256000000,
-	    .dcqcn_max_rate = 60000,
-	    .dcqcn_min_rate = 1,
-	    .dcqcn_alpha_rate_shift = 1,
-	    .dcqcn_upd_alpha_g = 4,
-	    .dcqcn_fr_threshold = 5,
-	    .alpha_frac_bits = 10,
-	    .initial_alpha = 1023,
-	};
-}
 
 /* CC-24, facts C.3: while the rate is at its maximum nothing decays, so the first CNP leaves half
  * of 40 Gb/s whenever it comes, and so does the first one after the rate has come back. */

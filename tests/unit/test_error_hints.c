@@ -66,7 +66,7 @@ static void memory__without_a_limit(void **state)
 	assert_int_equal(getrlimit(RLIMIT_AS, &as), 0);
 	assert_int_equal(getrlimit(RLIMIT_DATA, &data), 0);
 	if (as.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY)
-		skip();
+		skip(); /* the hint would name that limit */
 	check_hint(ENOMEM, "end some programs of this host or give it more memory");
 }
 

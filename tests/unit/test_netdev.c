@@ -95,7 +95,7 @@ static void link__is_told_as_it_is(void **state)
 	(void)state;
 	if (system("ip link add vb0 address 02:00:00:00:00:07 mtu 4200 type veth peer name vb1 "
 		   "2>/dev/null"))
-		skip();
+		skip(); /* no ip(8), or a kernel without veth */
 	d = device("vb0");
 	assert_non_null(d);
 	assert_false(d->is_up || d->has_carrier || d->is_loopback);
@@ -134,7 +134,7 @@ static void subscribe__tells_of_changes(void **state)
 	for (size_t i = 0; i < sizeof change / sizeof change[0]; i++) {
 		assert_int_equal(poll(&p, 1, 0), 0);
 		if (system(change[i]))
-			skip();
+			skip(); /* no ip(8), or a kernel without veth */
 		assert_int_equal(poll(&p, 1, 60000), 1);
 		vb_netdev_drain(sock);
 	}

@@ -109,7 +109,7 @@ static void neighbour__is_what_the_kernel_knows(void **state)
 
 	(void)state;
 	if (system("ip link add vb0 type veth peer name vb1 2>/dev/null && ip link set vb0 up"))
-		skip();
+		skip(); /* no ip(8), or a kernel without veth */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(inet_pton(AF_INET6, address[i], to.b), 1);
 		assert_int_equal(vb_reachability_neighbour(&to), VB_NEIGHBOUR_UNKNOWN);
