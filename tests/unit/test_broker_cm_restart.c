@@ -58,17 +58,26 @@ static void program_again(struct program *p)
 	assert_int_equal(channel_attach(p), 0);
 }
 
+/* Starts both programs with a connection between them. Returns the id of @other. */
+static uint32_t programs_connect(struct program *server, struct program *other)
+{
+	uint32_t id;
+
+	program_start(server);
+	program_start(other);
+	(void)listener_new(server);
+	id = connect_begin(other);
+	(void)connect_finish(server, other, id);
+	return id;
+}
+
 static void connection__goes_on(void **state)
 {
 	struct program server, other;
 	struct vb_ucma_disconnect d;
 
 	(void)state;
-	program_start(&server);
-	program_start(&other);
-	(void)listener_new(&server);
-	d.id = connect_begin(&other);
-	(void)connect_finish(&server, &other, d.id);
+	d.id = programs_connect(&server, &other);
 	for (int n = 0; n < 2; n++) {
 		broker_crash();
 		assert_false(is_readable(server.fd, 0));
@@ -100,11 +109,7 @@ static void connection__goes_on_after_a_signal(void **state)
 	pid_t pid = broker_pid();
 
 	(void)state;
-	program_start(&server);
-	program_start(&other);
-	(void)listener_new(&server);
-	d.id = connect_begin(&other);
-	(void)connect_finish(&server, &other, d.id);
+	d.id = programs_connect(&server, &other);
 	assert_int_equal(kill(pid, SIGTERM), 0);
 	assert_true(process_ends(pid));
 	program_again(&server);
