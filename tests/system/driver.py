@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -132,6 +133,8 @@ def run_case(case, context):
     except Overrun:
         stories = [p.story() for h in (context.machine.a, context.machine.b) if h for p in h.programs]
         return "FAIL", f"not done in {case.seconds} s\n" + "\n".join(stories)
+    except Exception:  # a mistake of one case costs no other its run
+        return "FAIL", traceback.format_exc()
     finally:
         signal.alarm(0)
         for host in (context.machine.a, context.machine.b):

@@ -185,17 +185,19 @@ class Host:
         return found
 
     def broker_pids(self, options=()):
-        """Brokers; or, with the option --keeper, those who have the adapter besides."""
-        found = []
+        """Brokers; or, with the option --keeper, the processes that keep the adapter besides."""
+        parents = {}
         for pid in self.pids():
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as f:
                     argv = f.read().split(b"\0")
                 if argv[1:-1] == [b"broker", *(o.encode() for o in options)]:
-                    found.append(pid)
+                    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                        parents[pid] = int(f.read().rpartition(")")[2].split()[1])
             except OSError:
                 pass
-        return found
+        # A broker's child that has yet to exec the keeper has the broker's command line.
+        return [pid for pid, parent in parents.items() if parent not in parents]
 
     def keeper_pids(self):
         return self.broker_pids(["--keeper"])
