@@ -202,7 +202,7 @@ _verbena()
 		;;
 	sim)
 		case $prev in
-		-s | --replay | -p | --pcap)
+		-s | --replay | -p | --pcap | -w | --wqe)
 			return
 			;;
 		-e | --explain)
@@ -219,7 +219,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--explain --out --pcap --png --replay --report --svg --trace --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--explain --out --pcap --png --replay --report --svg --trace --wqe --help' -- "$cur"))
 		else
 			_filedir '@(yaml|yml)'
 		fi

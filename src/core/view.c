@@ -127,6 +127,107 @@ bool vb_hca_sample(struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_sam
 	return true;
 }
 
+/* The QP, or the channel of it with its oldest work; NULL: there is none. */
+static struct vb_qp *working_qp(const struct vb_hca *h, uint32_t qpn)
+{
+	struct vb_qp *qp = vb_qp_find(h, qpn), *channel = qp ? vb_qp_oldest(qp) : NULL;
+
+	return channel ? channel : qp;
+}
+
+static const struct vb_rq *taken_rq(const struct vb_qp *qp)
+{
+	return qp->srq ? &qp->srq->rq : &qp->rq;
+}
+
+static void span_set(struct vb_work_span *s, uint32_t mask, uint32_t done, uint32_t next,
+		     uint32_t end)
+{
+	s->slots = mask + 1;
+	s->first = end > s->slots ? end - s->slots : 0;
+	s->done = done;
+	s->next = next;
+	s->end = end;
+}
+
+bool vb_hca_view_sends(const struct vb_hca *h, uint32_t qpn, struct vb_work_span *out)
+{
+	const struct vb_qp *qp = working_qp(h, qpn);
+
+	if (!qp)
+		return false;
+	*out = (struct vb_work_span){.sges = qp->sq.sge_max};
+	if (qp->sq.slots)
+		span_set(out, qp->sq.mask, qp->sq.head, qp->sq.nxt, qp->sq.tail);
+	return true;
+}
+
+bool vb_hca_view_receives(const struct vb_hca *h, uint32_t qpn, struct vb_work_span *out)
+{
+	const struct vb_qp *qp = vb_qp_find(h, qpn);
+
+	if (!qp)
+		return false;
+
+	const struct vb_rq *rq = taken_rq(qp);
+
+	*out = (struct vb_work_span){.sges = rq->sge_max, .is_srq = qp->srq != NULL};
+	if (rq->slots)
+		span_set(out, rq->mask, rq->head, rq->head, rq->tail);
+	return true;
+}
+
+static void view_dest(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_send_view *out)
+{
+	if (qp->type == VB_QPT_XRC_INI)
+		out->wr.srqn = ((const struct vb_xrc_dest *)vb_swqe_dest(w))->srqn;
+	if (qp->ops->is_connected)
+		return;
+	out->has_path = true;
+	out->path = vb_swqe_ud(w)->path;
+	out->wr.dqpn = vb_swqe_ud(w)->dqpn;
+	out->wr.qkey = vb_swqe_ud(w)->qkey;
+	if (qp->dci) {
+		const struct vb_dc_dest *to = vb_swqe_dest(w);
+
+		out->wr.dc_key = to->key;
+		out->wr.dc_stream = to->stream;
+	}
+}
+
+void vb_hca_view_send(const struct vb_hca *h, uint32_t qpn, uint32_t i, struct vb_send_view *out)
+{
+	const struct vb_qp *qp = working_qp(h, qpn);
+	const struct vb_swqe *w = vb_sq_at(&qp->sq, i);
+	bool is_inline = w->flags & VB_SEND_INLINE;
+
+	*out = (struct vb_send_view){
+	    .wr = {.wr_id = w->wr_id,
+		   .opcode = (enum vb_wr_opcode)w->opcode,
+		   .flags = w->flags & ~(uint32_t)VB_SWQE_RAN,
+		   .imm = w->imm,
+		   .inv_rkey = w->imm,
+		   .remote_addr = w->remote_addr,
+		   .rkey = w->rkey,
+		   .compare_add = w->compare_add,
+		   .swap = w->swap,
+		   .flush = w->imm,
+		   .flush_len = (uint32_t)w->compare_add},
+	    .inlined = {.addr = (uintptr_t)vb_swqe_data(qp, w), .length = w->length},
+	};
+	out->wr.sge = is_inline ? &out->inlined : vb_swqe_sge(qp, w);
+	out->wr.sge_cnt = is_inline ? 1 : w->sge_cnt;
+	view_dest(qp, w, out);
+}
+
+void vb_hca_view_receive(const struct vb_hca *h, uint32_t qpn, uint32_t i, struct vb_recv_wr *out)
+{
+	const struct vb_rq *rq = taken_rq(vb_qp_find(h, qpn));
+	const struct vb_rwqe *w = (const void *)(rq->slots + (size_t)(i & rq->mask) * rq->stride);
+
+	*out = (struct vb_recv_wr){.wr_id = w->wr_id, .sge = w->sge, .sge_cnt = w->sge_cnt};
+}
+
 uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos)
 {
 	while (*pos < h->qp_cap) {

@@ -106,6 +106,35 @@ struct vb_qp_sample {
 /* A sample of QP @qpn. False: there is no such QP. */
 bool vb_hca_sample(struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_sample *out);
 
+/*
+ * The work requests of a queue, whose numbers count from its making on and run freely. Those from
+ * first on are still in their places; those before done have completed; the adapter goes on with
+ * next; end is posted next.
+ */
+struct vb_work_span {
+	uint32_t first, done, next, end; /* of receives done is next */
+	uint32_t slots;                  /* a power of two; 0: there is no such queue */
+	uint32_t sges;                   /* of a work request at most */
+	bool is_srq;
+};
+/* The send queue of QP @qpn; of an initiator with streams, of the channel with its oldest work.
+ * False: there is no such QP. */
+bool vb_hca_view_sends(const struct vb_hca *h, uint32_t qpn, struct vb_work_span *out);
+/* Its receive queue, or the SRQ that it takes receives from. */
+bool vb_hca_view_receives(const struct vb_hca *h, uint32_t qpn, struct vb_work_span *out);
+
+/* A send work request as it was posted, but that wr.ah is NULL: path is where it goes, of a QP
+ * whose work requests name that. What was inline is one SGE. */
+struct vb_send_view {
+	struct vb_send_wr wr;
+	struct vb_path path;
+	struct vb_sge inlined;
+	bool has_path;
+};
+/* Number @i of the span of a QP that exists. */
+void vb_hca_view_send(const struct vb_hca *h, uint32_t qpn, uint32_t i, struct vb_send_view *out);
+void vb_hca_view_receive(const struct vb_hca *h, uint32_t qpn, uint32_t i, struct vb_recv_wr *out);
+
 /* The numbers of the QPs there are, but for handles, in no order: the one at or behind *pos, which
  * moves on; 0: no more. Begin with *pos = 0. */
 uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos);

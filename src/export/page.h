@@ -8,7 +8,7 @@
 
 /* UTF-8, ending with 0. Traffic: src/export/report, cmd/page. */
 extern const unsigned char vb_page_head[], vb_page_tail[];
-/* The queues of a QP: src/export/queues, cmd/explain/queues.h. */
+/* The queues of a QP: src/export/queues, cmd/queues/queues.h. */
 extern const unsigned char vb_queues_page_head[], vb_queues_page_tail[];
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables against YAML. See reader.h. */
 #include "scenario/reader.h"
+#include "scenario/scenario.h"
 
 #include "base/time.h"
 
@@ -111,6 +112,11 @@ static bool read_scaled(const char *s, const struct unit *units, uint64_t *out)
 		return false;
 	*out = m * units->factor / divisor;
 	return true;
+}
+
+bool vb_scenario_time(const char *text, vb_time *out)
+{
+	return read_scaled(text, units_time, out);
 }
 
 static const struct unit *units_of(enum key_kind kind, const char **example)

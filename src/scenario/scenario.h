@@ -120,6 +120,9 @@ struct vb_scenario_watch {
 	void *ctx;
 };
 
+/* A time as scenarios have it, such as "1.5us". False: it is none. */
+bool vb_scenario_time(const char *text, vb_time *out);
+
 /* Reads a file. 0, or -EINVAL with "NAME:LINE:COLUMN: what is wrong and what is allowed" in @err.
  */
 int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *err, size_t err_len);

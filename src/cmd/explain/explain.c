@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena explain`: why a QP, or a connection, of a program on this host is where it is. */
 #include "cmd/explain/explain.h"
+#include "cmd/queues/queues.h"
 
 #include <ctype.h>
 #include <errno.h>

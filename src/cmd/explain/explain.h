@@ -75,10 +75,6 @@ int vb_explain_fabric_gather(struct vb_qp_cases *c, const char *name, char *why,
 /* cm.c: connections in trouble come first. */
 void vb_explain_cm_sort(struct vb_qp_cases *c);
 
-/* queues.c: shows the queues of QP @qpn as they are in its program's memory, as text, as JSON, or
- * as the page @html unless it is NULL. Returns an exit status. */
-int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json, const char *html);
-
 /* How @k stands, for tables: the view, or else how it was when the history ended. */
 static inline const struct vb_qp_view *vb_case_view(const struct vb_qp_case *k)
 {

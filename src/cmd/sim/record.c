@@ -30,6 +30,8 @@ void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev)
 
 	if (rec->watch)
 		vb_watch_event(rec->watch, ev);
+	if (rec->queues && ev->node == rec->queues->host)
+		vb_queues_log_event(rec->queues, vb_sim_hca(rec->sim, ev->node), ev);
 	if (!rec->trace)
 		return;
 	fprintf(rec->trace, "{\"t\":%" PRIu64 ",\"node\":%u,\"seq\":%u,\"event\":\"%s\"", ev->time,

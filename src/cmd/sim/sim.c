@@ -24,7 +24,7 @@
 #define ALL_FAILED 3
 #define DEADLOCKED 4
 
-enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_EXPLAIN, OPT_SVG, OPT_PNG };
+enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_EXPLAIN, OPT_WQE, OPT_SVG, OPT_PNG };
 
 static const struct vb_cmd_option options[] = {
     [OPT_SEED] = {'s', "replay", "SEED", "run with this seed instead of the scenario's"},
@@ -36,6 +36,8 @@ static const struct vb_cmd_option options[] = {
 		    "write a page for a browser: charts, and the packets one by one"},
     [OPT_EXPLAIN] = {'e', "explain", "HOST.QPN",
 		     "say why this QP is where it is at the end; 'all': those that timed out"},
+    [OPT_WQE] = {'w', "wqe", "HOST.QPN[@TIME]",
+		 "show the queues of this QP at the end of the run, which TIME then is"},
     [OPT_SVG] = {0, "svg", "FILE", "write the charts as SVG"},
     [OPT_PNG] = {0, "png", "FILE", "write the charts as a picture"},
     {0},
@@ -43,11 +45,12 @@ static const struct vb_cmd_option options[] = {
 
 struct job {
 	const struct vb_cmd *cmd;
-	const char *path, *out, *trace, *pcap, *report, *explain, *svg, *png;
+	const char *path, *out, *trace, *pcap, *report, *explain, *wqe, *svg, *png;
 	struct vb_story_ask ask;
 	struct vb_scenario sc;
 	struct vb_scenario_run run;
 	struct vb_sim_record record;
+	struct vb_queues_log queues;
 	bool made_out;
 	struct vb_png *painter;
 	struct vb_sim_charts charts;
@@ -92,6 +95,10 @@ static int check_files(struct job *j)
 	     j->ask.qpn == 0))
 		return vb_cmd_usage(
 		    j->cmd, "--explain is all, or HOST.QPN, such as 0.1, not \"%s\"", j->explain);
+	if (j->wqe && !vb_sim_queues_ask(j->wqe, &j->queues, &j->sc.until))
+		return vb_cmd_usage(
+		    j->cmd, "--wqe is HOST.QPN or HOST.QPN@TIME, such as 0.1@20us, not \"%s\"",
+		    j->wqe);
 	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
 		int err = path[i] ? vb_whole_file_check(path[i]) : 0;
 
@@ -348,7 +355,8 @@ static int write_report(struct job *j, double seconds)
 	err = j->out ? vb_sim_write(j->out, &j->run, &r, path, sizeof path) : 0;
 	if (err)
 		return cannot_write(j, path, err);
-	if (j->record.watch && (draw_page(j, &r) || explain_qps(j)))
+	if ((j->record.watch && (draw_page(j, &r) || explain_qps(j))) ||
+	    (j->wqe && vb_sim_queues_show(j->cmd, j->wqe, &j->run, &j->queues)))
 		return 1;
 	err = vb_cmd_finish(j->cmd);
 	if (!err && vb_sim_deadlock(j->run.sim, &at)) {
@@ -365,10 +373,10 @@ static int write_report(struct job *j, double seconds)
 static int run_job(struct job *j)
 {
 	struct vb_scenario_watch watch = {
-	    .trace_mask = j->trace          ? UINT64_MAX
-			  : j->record.watch ? VB_WATCH_EVENTS
-					    : 0,
-	    .on_event = j->trace || j->record.watch ? vb_sim_record_event : NULL,
+	    .trace_mask = j->trace ? UINT64_MAX
+				   : (j->record.watch ? VB_WATCH_EVENTS : 0) |
+					 (j->wqe ? UINT64_C(1) << VB_TRACE_COMPLETION : 0),
+	    .on_event = j->trace || j->record.watch || j->wqe ? vb_sim_record_event : NULL,
 	    .on_packet = j->pcap || j->record.watch ? vb_sim_record_packet : NULL,
 	    .ctx = &j->record,
 	};
@@ -381,6 +389,8 @@ static int run_job(struct job *j)
 		remove_records(j);
 		return 1;
 	}
+	j->record.sim = j->run.sim;
+	j->record.queues = j->wqe ? &j->queues : NULL;
 	if (open_capture(j)) {
 		remove_records(j);
 		vb_scenario_close(&j->run);
@@ -474,6 +484,7 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 			    [OPT_TRACE] = &j.trace,   [OPT_PCAP] = &j.pcap,
 			    [OPT_REPORT] = &j.report, [OPT_SVG] = &j.svg,
 			    [OPT_PNG] = &j.png,       [OPT_EXPLAIN] = &j.explain,
+			    [OPT_WQE] = &j.wqe,
 			};
 
 			*to[opt] = arg;

@@ -4,6 +4,7 @@
 #ifndef VB_CMD_SIM_SIM_H
 #define VB_CMD_SIM_SIM_H
 
+#include "cmd/queues/queues.h"
 #include "cmd/sim/watch.h"
 #include "scenario/scenario.h"
 
@@ -36,12 +37,21 @@ void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
 		 char *path, size_t path_len);
 
+/* queues.c: takes HOST.QPN or HOST.QPN@TIME to pieces; with a time the run ends there, @until.
+ * False: it is neither. */
+bool vb_sim_queues_ask(const char *text, struct vb_queues_log *log, vb_time *until);
+/* Prints the queues of the QP that was asked for by @text. Returns an exit status. */
+int vb_sim_queues_show(const struct vb_cmd *cmd, const char *text,
+		       const struct vb_scenario_run *run, const struct vb_queues_log *log);
+
 /* What is recorded while a simulation runs. */
 struct vb_sim_record {
 	FILE *trace; /* JSON lines; NULL: none */
 	FILE *pcap;
-	void *out;              /* struct vb_pcapng */
-	struct vb_watch *watch; /* for charts; NULL: none */
+	void *out;                    /* struct vb_pcapng */
+	struct vb_watch *watch;       /* for charts; NULL: none */
+	struct vb_queues_log *queues; /* that are shown at the end; NULL: none */
+	struct vb_sim *sim;
 	uint32_t node, port_idx;
 	uint32_t port;      /* of the simulation, set by vb_sim_record_begin() */
 	int err;            /* the first failure of a write, negative errno... */

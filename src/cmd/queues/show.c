@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena explain --wqe`: the queues of a QP as text, with the places where the program writes on
  * and the adapter reads on, as JSON, and as a page for a browser. */
-#include "cmd/explain/queues.h"
+#include "cmd/queues/queues.h"
 
 #include "cmd/json.h"
 #include "cmd/whole_file.h"
@@ -115,9 +115,13 @@ static void show_queue(FILE *f, const struct vb_queues_view *v, const struct vb_
 
 void vb_queues_show_text(FILE *f, const struct vb_queues_view *v)
 {
-	fprintf(f, "QP 0x%06x of process %d: %s\n", v->qpn, (int)v->pid,
-		v->is_raw ? "the program writes into its queues by itself"
-			  : "verbs write into its queues");
+	if (v->pid)
+		fprintf(f, "QP 0x%06x of process %d: %s\n", v->qpn, (int)v->pid,
+			v->is_raw ? "the program writes into its queues by itself"
+				  : "verbs write into its queues");
+	else
+		fprintf(f, "QP %u of simulated host %u: its queues as a driver would write them\n",
+			v->qpn, v->host);
 	for (uint32_t i = 0; i < v->queue_cnt; i++)
 		show_queue(f, v, &v->queue[i]);
 }
@@ -199,8 +203,12 @@ static void json_queue(FILE *f, const struct vb_queues_view *v, const struct vb_
 
 void vb_queues_show_json(FILE *f, const struct vb_queues_view *v)
 {
-	fprintf(f, "{\"qpn\": %u, \"pid\": %d, \"raw\": %s, \"queues\": [", v->qpn, (int)v->pid,
-		v->is_raw ? "true" : "false");
+	fprintf(f, "{\"qpn\": %u, ", v->qpn);
+	if (v->pid)
+		fprintf(f, "\"pid\": %d", (int)v->pid);
+	else
+		fprintf(f, "\"host\": %u", v->host);
+	fprintf(f, ", \"raw\": %s, \"queues\": [", v->is_raw ? "true" : "false");
 	for (uint32_t i = 0; i < v->queue_cnt; i++) {
 		if (i)
 			putc(',', f);

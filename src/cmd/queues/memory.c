@@ -4,8 +4,9 @@
  * program runs meanwhile, so what is shown may change while it is read; and all of it is the
  * program's word: every place is checked before it is looked at.
  */
-#include "cmd/explain/queues.h"
-#include "cmd/explain/explain.h"
+#include "cmd/queues/queues.h"
+
+#include "node/broker/broker.h"
 #include "node/host/remote_memory.h"
 #include "node/shared/queues.h"
 
@@ -61,43 +62,12 @@ static bool begins_at(const struct viewer *v, const uint8_t *sq, uint16_t index)
 	return vb_wqe_get(c, VB_CTRL_INDEX) == index && vb_wqe_get(c, VB_CTRL_QPN) == v->q.qpn;
 }
 
-/* One more element of @q, whose @len bytes the caller fills; NULL: no memory. */
-static struct vb_queue_element *element_add(struct vb_queue_view *q, uint32_t index, bool is_new,
-					    uint32_t len)
-{
-	uint32_t n = q->element_cnt;
-	struct vb_queue_element *e;
-
-	/* Twice as many each time that a power of two is full. */
-	if ((n & (n - 1)) == 0) {
-		e = realloc(q->element, (n ? 2 * (size_t)n : 1) * sizeof *e);
-		if (!e)
-			return NULL;
-		q->element = e;
-	}
-	e = &q->element[n];
-	*e = (struct vb_queue_element){
-	    .index = index, .is_new = is_new, .len = len, .bytes = malloc(len)};
-	if (!e->bytes)
-		return NULL;
-	q->element_cnt++;
-	return e;
-}
-
-static struct vb_queue_view *queue_add(struct viewer *v, enum vb_queue_kind kind, const char *name)
-{
-	struct vb_queue_view *q = &v->to.queue[v->to.queue_cnt++];
-
-	*q = (struct vb_queue_view){.kind = kind, .name = name};
-	return q;
-}
-
 static void add_send_wqe(const struct viewer *v, struct vb_queue_view *q, const uint8_t *sq,
 			 uint16_t index, bool is_new)
 {
 	uint32_t mask = v->q.sq_cnt - 1;
 	uint32_t blocks = vb_wqe_blocks(sq + (size_t)(index & mask) * VB_WQE_BLOCK);
-	struct vb_queue_element *e = element_add(q, index, is_new, blocks * VB_WQE_BLOCK);
+	struct vb_queue_element *e = vb_queue_element_add(q, index, is_new, blocks * VB_WQE_BLOCK);
 
 	for (uint32_t i = 0; e && i < blocks; i++)
 		memcpy(e->bytes + (size_t)i * VB_WQE_BLOCK,
@@ -113,7 +83,7 @@ static void gather_send(struct viewer *v)
 
 	if (!v->q.sq)
 		return;
-	q = queue_add(v, VB_QUEUE_SEND, "Send queue");
+	q = vb_queues_add(&v->to, VB_QUEUE_SEND, "Send queue");
 	q->cnt = v->q.sq_cnt;
 	q->stride = VB_WQE_BLOCK;
 	q->record = posted;
@@ -156,7 +126,7 @@ static uint8_t *copy_queue(const struct viewer *v, struct vb_queue_view *q, uint
 static void add_copy(struct vb_queue_view *q, uint32_t index, bool is_new, const uint8_t *from,
 		     uint32_t len)
 {
-	struct vb_queue_element *e = element_add(q, index, is_new, len);
+	struct vb_queue_element *e = vb_queue_element_add(q, index, is_new, len);
 
 	if (e)
 		memcpy(e->bytes, from, len);
@@ -171,7 +141,7 @@ static void gather_receive(struct viewer *v)
 
 	if (!v->q.rq)
 		return;
-	q = queue_add(v, VB_QUEUE_RECEIVE, "Receive queue");
+	q = vb_queues_add(&v->to, VB_QUEUE_RECEIVE, "Receive queue");
 	q->record = posted;
 	q->seen = seen;
 	rq = copy_queue(v, q, v->q.rq, v->q.rq_cnt, v->q.rq_stride);
@@ -193,7 +163,7 @@ static void gather_srq(struct viewer *v)
 
 	if (!v->q.srq || !is_pow2(v->q.srq_cnt) || !is_pow2(v->q.srq_stride))
 		return;
-	q = queue_add(v, VB_QUEUE_SRQ, "Shared receive queue");
+	q = vb_queues_add(&v->to, VB_QUEUE_SRQ, "Shared receive queue");
 	q->record = record_at(v, v->q.srq_record, 0);
 	srq = copy_queue(v, q, v->q.srq, v->q.srq_cnt, v->q.srq_stride);
 	for (uint32_t i = 0; srq && i < q->cnt && i < 2 * DONE_MAX; i++)
@@ -209,7 +179,7 @@ static void gather_entries(struct viewer *v, const struct vb_queue_cq *cq, const
 
 	if (!cq->entries || !is_pow2(cq->cnt) || (cq->entry_bytes != 64 && cq->entry_bytes != 128))
 		return;
-	q = queue_add(v, VB_QUEUE_ENTRIES, name);
+	q = vb_queues_add(&v->to, VB_QUEUE_ENTRIES, name);
 	q->record = read;
 	entries = copy_queue(v, q, cq->entries, cq->cnt, cq->entry_bytes);
 	for (uint32_t i = from; entries && i < read + cq->cnt; i++) {
@@ -236,15 +206,6 @@ static void gather_all(struct viewer *v)
 	gather_entries(v, &v->q.send_cq, "Completion queue of sends");
 	if (v->q.recv_cq.entries != v->q.send_cq.entries)
 		gather_entries(v, &v->q.recv_cq, "Completion queue of receives");
-}
-
-static void free_all(struct viewer *v)
-{
-	for (uint32_t i = 0; i < v->to.queue_cnt; i++) {
-		for (uint32_t k = 0; k < v->to.queue[i].element_cnt; k++)
-			free(v->to.queue[i].element[k].bytes);
-		free(v->to.queue[i].element);
-	}
 }
 
 /* The queues of QP @qpn in the table at @addr. */
@@ -312,6 +273,6 @@ int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json, const c
 	}
 	gather_all(&v);
 	rc = show_queues(cmd, &v.to, json, html);
-	free_all(&v);
+	vb_queues_free(&v.to);
 	return rc;
 }
