@@ -9,7 +9,7 @@ from cases import case
 from hosts import Failure
 
 ONE = """topology: {shape: pair, cable: {rate: 100Gbps, delay: 1us}}
-transport: {type: %s, message: %s, depth: 16}
+transport: {type: %s, message: %s, depth: 12}
 workload: {shape: single, from: 1, to: 0, bytes: %s, mix: {%s: 1}}
 """
 
@@ -56,6 +56,9 @@ def _(context):
         need(indices(send, "read by the adapter") == list(range(seen)), text)
         need(indices(send, "posted") == list(range(seen, posted)), text)
         need(send.endswith(f"---- doorbell: the program writes on at {posted} ----\n"), text)
+        # All of these are sent before the first one is acknowledged.
+        text = queues(context, folder, ONE % ("rc", "4KiB", "20KiB", "write"), "1.17@2us")
+        need("the adapter has read up to 5" in text and "says that 0 were read" in text, text)
         text = queues(context, folder, scenario, "1.17")
         send, done = queue_of(text, "Send queue"), queue_of(text, "Completion queue")
         need("the doorbell record says 10, the adapter has read up to 10" in send, text)
@@ -81,14 +84,28 @@ def _(context):
         send = queue_of(text, "Send queue")
         need(indices(send, "read by the adapter") == [0, 2, 4] and "the doorbell record says 6" in send, text)
         need("datagram: " in send and "Q_Key 0x11111111" in send and "destination 0x000011" in send and
-             "GID, last 8 bytes 0x0000ffff0a000001" in send, text)
+             "with a GRH 1, GID, last 8 bytes 0x0000ffff0a000001" in send, text)
         text = queues(context, folder, scenario, "0.17")
         receive, done = queue_of(text, "Receive queue"), queue_of(text, "Completion queue")
         posted, seen = (int(n) for n in re.search(r"record says (\d+), the adapter has read (\d+)", receive).groups())
         need(seen == 3 and indices(receive, "posted") == list(range(posted - 1, 2, -1)), text)
-        need(len(re.findall(r"data: bytes 1064, L_Key 0x\w{8}", receive)) == posted - seen, text)
+        need(indices(receive, "read by the adapter") == list(range(seen - 1, -1, -1)), text)
+        need(len(re.findall(r"data: bytes 1064, L_Key 0x\w{8}", receive)) == posted, text)
         need(len(re.findall(r"completion: bytes 10(?:24|64), .*kind 2 \(received SEND\)", done)) == 3 and
              re.findall(r"index of the WQE (\d)", done) == ["0", "1", "2"], text)
+
+
+@case("sim.queues.one_cq")
+def _(context):
+    """The QPs of a host have one CQ: an entry's place counts those of all."""
+    scenario = """topology: {shape: star, hosts: 3, cable: {rate: 100Gbps, delay: 1us}}
+transport: {message: 4KiB}
+workload: {shape: incast, to: 0, count: 2, bytes: 16KiB, mix: {send: 1}}
+"""
+    with tempfile.TemporaryDirectory(prefix="verbena-sim-") as folder:
+        both = [queue_of(queues(context, folder, scenario, where), "Completion queue") for where in ("0.17", "0.18")]
+        need(all("says that 8 were read" in q for q in both), both)
+        need(sorted(indices(both[0], "read") + indices(both[1], "read")) == list(range(8)), both)
 
 
 @case("sim.queues.shared")
