@@ -246,7 +246,7 @@ struct vb_ibv_qp {
 	uint32_t csr_index; /* from vb_engine_index_qp() */
 	/* XRC_RECV: a handle of a QP that lives as long as it has handles. */
 	struct vb_ibv_xrcd *xrcd;
-	struct vb_ibv_dv *dv;   /* DC: what mlx5dv sees */
+	struct vb_ibv_dv *dv;   /* of DC, and with WQEs as bytes: what mlx5dv sees */
 	struct vb_list handles; /* the others of the same QP; a ring without a head */
 	bool sq_sig_all;
 	bool is_remote; /* XRC_RECV: of a target in another process */
@@ -570,6 +570,8 @@ int vb_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 void vb_wr_set_dc(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t dctn, uint64_t key,
 		  uint16_t stream);
 /* Gives @qp the ibv_wr_*() functions. Returns 0 or an errno. */
+/* A WQE as bytes, of a QP that has its queues in memory. mlx5dv_wr_post(3) */
+void vb_wr_add_custom(struct ibv_qp_ex *ex, const void *wqe);
 int vb_wr_batch_init(struct vb_ibv_qp *qp);
 void vb_wr_batch_free(struct vb_wr_batch *b);
 

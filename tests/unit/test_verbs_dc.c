@@ -371,6 +371,7 @@ static void create__refused(void **state)
 	assert_int_equal(create_errno(dci, wrong), EINVAL);
 	wrong = i;
 	wrong.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+	wrong.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE; /* takes queues in memory */
 	assert_int_equal(create_errno(dci, wrong), EOPNOTSUPP);
 	wrong = i;
 	wrong.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;

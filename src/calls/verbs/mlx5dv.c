@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of mlx5dv that libverbena.so answers: DC. mlx5dv_create_qp(3), mlx5dv_wr_post(3) */
+/* The calls of mlx5dv that libverbena.so answers: DC, and WQEs as bytes. mlx5dv_create_qp(3),
+ * mlx5dv_wr_post(3) */
 #include "calls/next.h"
 #include "calls/show.h"
 #include "calls/verbs/extended.h"
@@ -76,7 +77,31 @@ static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *mlx5, struct ibv_ah *ah, 
 	vb_call_end(&c);
 }
 
-/* The functions of an initiator go through this library. Without memory they do not. */
+static void wr_raw_wqe(struct mlx5dv_qp_ex *mlx5, const void *wqe)
+{
+	const __be32 *ctrl = wqe;
+	struct vb_call c;
+
+	vb_call_begin(&c, "mlx5dv_wr_raw_wqe");
+	vb_call_object(&c, "qp", VB_KIND_QP, qp_of(mlx5));
+	vb_call_number(&c, "opcode", be32toh(ctrl[0]) & 0xff);
+	vb_call_number(&c, "ds", be32toh(ctrl[1]) & 0xff);
+	vb_call_go(&c);
+	next.wr_raw_wqe(mlx5, wqe);
+	vb_call_done(&c);
+	vb_call_end(&c);
+}
+
+/* A function that the QP has goes through this library. */
+#define TAKE_FUNCTION(mlx5, name)                                                                  \
+	do {                                                                                       \
+		if ((mlx5)->name && (mlx5)->name != (name)) {                                      \
+			next.name = (mlx5)->name;                                                  \
+			(mlx5)->name = (name);                                                     \
+		}                                                                                  \
+	} while (0)
+
+/* The functions of a QP go through this library. Without memory they do not. */
 static void take_initiator(struct ibv_qp *qp)
 {
 	struct mlx5dv_qp_ex *mlx5 =
@@ -97,10 +122,9 @@ static void take_initiator(struct ibv_qp *qp)
 	if (i) {
 		i->mlx5 = mlx5;
 		i->qp = qp;
-		if (!next.wr_set_dc_addr)
-			next = *mlx5;
-		mlx5->wr_set_dc_addr = wr_set_dc_addr;
-		mlx5->wr_set_dc_addr_stream = wr_set_dc_addr_stream;
+		TAKE_FUNCTION(mlx5, wr_set_dc_addr);
+		TAKE_FUNCTION(mlx5, wr_set_dc_addr_stream);
+		TAKE_FUNCTION(mlx5, wr_raw_wqe);
 	}
 	pthread_mutex_unlock(&mutex);
 }
@@ -193,6 +217,8 @@ static void show_dc_attr(struct vb_call *c, const struct mlx5dv_qp_init_attr *ml
 	vb_call_hex(c, "mlx5_comp_mask", mlx5->comp_mask);
 	if (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS)
 		vb_call_hex(c, "create_flags", mlx5->create_flags);
+	if (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS)
+		vb_call_hex(c, "mlx5_send_ops_flags", mlx5->send_ops_flags);
 	if (!(mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC))
 		return;
 	vb_call_name(c, "dc_type", dc_types, dc->dc_type);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entry points of mlx5dv that DC needs: DC has no verbs of its own. The devices answer to them
- * always, and say that they are such devices only where the user wants it (verbena run --dc, or
+ * The entry points of mlx5dv that DC needs: DC has no verbs of its own; and the posting of WQEs as
+ * bytes. The devices answer to them always, and say that they are such devices only where the user
+ * wants it (verbena run --dc, or
  * --mlx5dv, with which there are queues to reach into: verbs/ring/). docs/dc.md; facts B.8
  */
 #include "verbs/priv.h"
@@ -67,6 +68,11 @@ static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *mqp, struct ibv_ah *ah, u
 	vb_wr_set_dc(&((struct vb_ibv_dv *)mqp)->qp->ex, ah, dctn, key, stream);
 }
 
+static void wr_raw_wqe(struct mlx5dv_qp_ex *mqp, const void *wqe)
+{
+	vb_wr_add_custom(&((struct vb_ibv_dv *)mqp)->qp->ex, wqe);
+}
+
 static void wr_set_dc_addr(struct mlx5dv_qp_ex *mqp, struct ibv_ah *ah, uint32_t dctn, uint64_t key)
 {
 	wr_set_dc_addr_stream(mqp, ah, dctn, key, 0);
@@ -122,6 +128,12 @@ static int dc_check(const struct ibv_context *context, const struct ibv_qp_init_
 	return 0;
 }
 
+static bool takes_raw(const struct mlx5dv_qp_init_attr *mlx5)
+{
+	return mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS &&
+	       mlx5->send_ops_flags & MLX5DV_QP_EX_WITH_RAW_WQE;
+}
+
 static struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				const struct mlx5dv_qp_init_attr *mlx5)
 {
@@ -150,8 +162,28 @@ static struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_
 	dv->qp = qp;
 	dv->mlx5.wr_set_dc_addr = wr_set_dc_addr;
 	dv->mlx5.wr_set_dc_addr_stream = wr_set_dc_addr_stream;
+	dv->mlx5.wr_raw_wqe = takes_raw(mlx5) ? wr_raw_wqe : NULL;
 	qp->dv = dv;
 	return &qp->ibv;
+}
+
+/* A QP that is not of DC, and takes WQEs as bytes. */
+static struct ibv_qp *raw_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct vb_ibv_dv *dv = calloc(1, sizeof *dv);
+	struct ibv_qp *qp;
+
+	if (!dv)
+		return vb_ibv_null(ENOMEM);
+	qp = vb_ibv_create_qp_ex(context, attr);
+	if (!qp) {
+		free(dv);
+		return NULL;
+	}
+	dv->qp = (struct vb_ibv_qp *)qp;
+	dv->mlx5.wr_raw_wqe = wr_raw_wqe;
+	dv->qp->dv = dv;
+	return qp;
 }
 
 static uint32_t create_flags(const struct mlx5dv_qp_init_attr *mlx5)
@@ -159,11 +191,30 @@ static uint32_t create_flags(const struct mlx5dv_qp_init_attr *mlx5)
 	return mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS ? mlx5->create_flags : 0;
 }
 
+/* Whether the functions that were asked for are there. Returns 0 or an errno. */
+static int ops_check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_init_attr *mlx5)
+{
+	uint64_t other = mlx5->send_ops_flags & ~(uint64_t)MLX5DV_QP_EX_WITH_RAW_WQE;
+
+	if (!(mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS))
+		return 0;
+	if (other || (mlx5->send_ops_flags && !vb_ring_is_on()))
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "send_ops_flags of mlx5's attributes are 0x%" PRIx64
+				  ": the adapter has RAW_WQE, with 'verbena run --mlx5dv'",
+				  mlx5->send_ops_flags);
+	if (mlx5->send_ops_flags && !(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		return VB_IBV_WHY(EINVAL, "mlx5's attributes have send_ops_flags, and comp_mask "
+					  "lacks IBV_QP_INIT_ATTR_SEND_OPS_FLAGS");
+	return 0;
+}
+
 static int create_check(const struct mlx5dv_qp_init_attr *mlx5)
 {
 	const uint64_t dc = MLX5DV_QP_INIT_ATTR_MASK_DC;
-	const uint64_t known =
-	    dc | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS | MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
+	const uint64_t known = dc | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS |
+			       MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS |
+			       MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
 	const uint32_t scatter =
 	    MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
 	uint32_t flags = create_flags(mlx5);
@@ -172,8 +223,8 @@ static int create_check(const struct mlx5dv_qp_init_attr *mlx5)
 	    (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS && !(mlx5->comp_mask & dc)))
 		return VB_IBV_WHY(EOPNOTSUPP,
 				  "comp_mask of mlx5's attributes is 0x%" PRIx64
-				  ": the adapter has DC, with or without DCI_STREAMS, and "
-				  "QP_CREATE_FLAGS",
+				  ": the adapter has DC, with or without DCI_STREAMS, "
+				  "QP_CREATE_FLAGS and SEND_OPS_FLAGS",
 				  mlx5->comp_mask);
 	if (flags & ~scatter)
 		return VB_IBV_WHY(EOPNOTSUPP,
@@ -195,11 +246,13 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
 	if (!mlx5 || !mlx5->comp_mask)
 		return vb_ibv_create_qp_ex(context, attr);
 	err = create_check(mlx5);
+	if (!err)
+		err = ops_check(attr, mlx5);
 	if (err)
 		return VB_IBV_REFUSE_NULL(NULL, err, "mlx5dv_create_qp");
 	if (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC)
 		return dc_create(context, attr, mlx5);
-	qp = vb_ibv_create_qp_ex(context, attr);
+	qp = (takes_raw(mlx5) ? raw_create : vb_ibv_create_qp_ex)(context, attr);
 	r = qp ? ((struct vb_ibv_qp *)qp)->hw : NULL;
 	if (r)
 		vb_ring_scatter_plan(r, create_flags(mlx5));

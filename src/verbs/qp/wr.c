@@ -20,6 +20,7 @@ struct slot {
 	struct vb_send_wr wr;
 	struct vb_ah ah;
 	struct ibv_mw *mw;   /* of a bind */
+	uint8_t *custom;     /* a WQE as bytes: wr has only its wr_id; or NULL */
 	struct vb_sge sge[]; /* max_send_sge of them, then max_inline_data bytes */
 };
 
@@ -28,7 +29,7 @@ struct vb_wr_batch {
 	int err;           /* the first thing that went wrong since start, */
 	char why[WHY_MAX]; /* in words unless it is ENOMEM, */
 	uint64_t wr_id;    /* and in which work request */
-	uint32_t cnt, cap;
+	uint32_t cnt, cap, custom_cnt;
 	uint32_t sge_max, inline_max, wr_max;
 	size_t stride;
 	uint8_t *slots;
@@ -83,24 +84,65 @@ static bool batch_grow(struct vb_wr_batch *b)
  * ibv_wr_post(3) */
 #define WR_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
 
-/* The next work request, with what all have; NULL when the batch has failed. */
-static struct vb_send_wr *next_wr(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode)
+/* A slot more for work request ex->wr_id; NULL when the batch has failed. */
+static struct slot *next_slot(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode)
 {
 	struct vb_wr_batch *b = batch_of(ex);
+	struct slot *s;
 
-	if (ex->wr_flags & ~(unsigned)(WR_FLAGS | IBV_SEND_INLINE))
-		batch_refuse(ex, "wr_flags 0x%x has bits that are not known (ibv_wr_post(3))",
-			     ex->wr_flags);
 	if (!b->err && b->cnt == b->cap && !batch_grow(b))
 		b->err = ENOMEM;
 	if (b->err)
 		return NULL;
+	s = slot_at(b, b->cnt++);
+	s->custom = NULL;
+	s->wr = (struct vb_send_wr){.wr_id = ex->wr_id, .opcode = opcode};
+	return s;
+}
 
-	struct vb_send_wr *w = &slot_at(b, b->cnt++)->wr;
+/* The next work request, with what all have; NULL when the batch has failed. */
+static struct vb_send_wr *next_wr(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode)
+{
+	struct slot *s;
 
-	*w = (struct vb_send_wr){
-	    .wr_id = ex->wr_id, .opcode = opcode, .flags = ex->wr_flags & WR_FLAGS};
-	return w;
+	if (ex->wr_flags & ~(unsigned)(WR_FLAGS | IBV_SEND_INLINE))
+		batch_refuse(ex, "wr_flags 0x%x has bits that are not known (ibv_wr_post(3))",
+			     ex->wr_flags);
+	s = next_slot(ex, opcode);
+	if (!s)
+		return NULL;
+	s->wr.flags = ex->wr_flags & WR_FLAGS;
+	return &s->wr;
+}
+
+void vb_wr_add_custom(struct ibv_qp_ex *ex, const void *wqe)
+{
+	struct slot *s = next_slot(ex, VB_WR_NOP);
+	size_t len = (size_t)vb_wqe_blocks(wqe) * VB_WQE_BLOCK;
+	size_t said = (size_t)vb_wqe_get(wqe, VB_CTRL_DS) * VB_WQE_UNIT;
+
+	if (!s)
+		return;
+	s->custom = calloc(1, len);
+	if (!s->custom) {
+		batch_of(ex)->err = ENOMEM;
+		return;
+	}
+	/* The program's bytes may change, or go, once this returns. */
+	memcpy(s->custom, wqe, said < len ? said : len);
+	batch_of(ex)->custom_cnt++;
+}
+
+/* Whatever becomes of the work requests, it has. */
+static void batch_clear(struct vb_wr_batch *b)
+{
+	for (uint32_t i = 0; i < b->cnt && b->custom_cnt; i++) {
+		struct slot *s = slot_at(b, i);
+
+		b->custom_cnt -= s->custom != NULL;
+		free(s->custom);
+	}
+	b->cnt = 0;
 }
 
 /* The work request that a setter means; NULL when the batch has failed. */
@@ -314,12 +356,12 @@ static void wr_start(struct ibv_qp_ex *ex)
 	struct vb_wr_batch *b = batch_of(ex);
 
 	pthread_mutex_lock(&b->mutex);
-	b->cnt = 0;
 	b->err = 0;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
+	batch_clear(batch_of(ex));
 	pthread_mutex_unlock(&batch_of(ex)->mutex);
 }
 
@@ -339,13 +381,16 @@ static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 		if (s->wr.ah)
 			s->wr.ah = &s->ah;
 		err = -vb_qp_send_check(qp->core, &s->wr);
+		if (!err && s->custom)
+			err = -vb_ring_check_custom(qp->hw, s->custom);
 		if (err == EINVAL)
 			b->wr_id = s->wr.wr_id;
 	}
 	for (uint32_t i = 0; i < b->cnt && !err; i++) {
 		struct slot *s = slot_at(b, i);
 
-		err = -vb_ibv_post_core(qp, &s->wr, now);
+		err = s->custom ? -vb_ring_post_custom(qp->hw, s->custom, s->wr.wr_id, now)
+				: -vb_ibv_post_core(qp, &s->wr, now);
 		if (!err && s->wr.opcode == VB_WR_BIND_MW)
 			vb_ibv_bound(s->mw, (uint32_t)s->wr.compare_add);
 	}
@@ -386,6 +431,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		vb_ibv_note_why(err, "%s", b->why);
 	}
 	wr_id = b->wr_id;
+	batch_clear(b);
 	pthread_mutex_unlock(&b->mutex);
 	return err ? refuse_batch(c, err, &ex->qp_base, wr_id) : 0;
 }
@@ -435,6 +481,7 @@ void vb_wr_batch_free(struct vb_wr_batch *b)
 {
 	if (!b)
 		return;
+	batch_clear(b);
 	pthread_mutex_destroy(&b->mutex);
 	free(b->slots);
 	free(b);

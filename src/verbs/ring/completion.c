@@ -5,6 +5,7 @@
  */
 #include "verbs/ring/ring.h"
 
+#include <infiniband/mlx5dv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,8 @@ static void entry_added(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc
 		wc->wr_id = s->wr_id;
 	}
 	entry_release(entry, vb_cqe_write(&c, owner_of(r, place), entry));
+	if (s && s->is_custom)
+		wc->opcode = (enum vb_wc_opcode)MLX5DV_WC_RAW_WQE;
 	if (s && s->srq)
 		vb_ring_srq_put(s->srq, s->counter);
 	if (!r->is_raw)

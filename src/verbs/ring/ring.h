@@ -31,6 +31,7 @@ struct vb_ring_slot {
 	uint8_t work; /* opcode of a send WQE */
 	bool is_send;
 	bool is_datagram;
+	bool is_custom;          /* posted by mlx5dv_wr_raw_wqe() */
 	struct vb_ring_srq *srq; /* whose WQE it is; NULL: no SRQ's */
 };
 
@@ -107,6 +108,11 @@ void vb_ring_qp_free(struct vb_ring_qp *r, struct vb_engine *e);
 void vb_ring_qp_modified(struct vb_ring_qp *r, vb_time now);
 /* As vb_qp_post_send(), of which it is the way for verbs that post. */
 int vb_ring_post_send(struct vb_ring_qp *r, const struct vb_send_wr *wr, vb_time now);
+/* As vb_ring_post_send() of a WQE as bytes, as many as its DS says; index, QPN and signature are
+ * written here. mlx5dv_wr_post(3) */
+int vb_ring_post_custom(struct vb_ring_qp *r, const uint8_t *wqe, uint64_t wr_id, vb_time now);
+/* Whether the queue has room for it at all; if not, -EINVAL and why. */
+int vb_ring_check_custom(const struct vb_ring_qp *r, const uint8_t *wqe);
 /* Whether it is within what the QP was made with; if not, -EINVAL and why. */
 int vb_ring_check_send(const struct vb_ring_qp *r, const struct vb_send_wr *wr);
 uint32_t vb_ring_send_room(const struct vb_ring_qp *r);

@@ -173,13 +173,14 @@ void vb_ring_qp_modified(struct vb_ring_qp *r, vb_time now)
 	vb_record_put(r->record, VB_RECORD_SEND, 0);
 }
 
-static struct vb_ring_slot *slot_of(const struct vb_ring_qp *r, uint8_t work)
+static struct vb_ring_slot *slot_of(const struct vb_ring_qp *r, uint8_t work, bool is_custom)
 {
 	struct vb_ring_slot *s = &r->sq_slot[r->sq_seen & (r->sq_cnt - 1)];
 
 	s->counter = r->sq_seen;
 	s->work = work;
 	s->is_send = true;
+	s->is_custom = is_custom;
 	return s;
 }
 
@@ -237,9 +238,9 @@ struct vb_av vb_ring_av(struct vb_ibv_context *c, const struct vb_path *path)
 }
 
 /* One that is no good takes its turn and fails, by what hardware says of such a WQE. */
-static int post_bad(struct vb_ring_qp *r, struct vb_wqe_send *w, vb_time now)
+static int post_bad(struct vb_ring_qp *r, struct vb_wqe_send *w, bool is_custom, vb_time now)
 {
-	struct vb_send_wr wr = {.wr_id = (uintptr_t)slot_of(r, w->opcode),
+	struct vb_send_wr wr = {.wr_id = (uintptr_t)slot_of(r, w->opcode, is_custom),
 				.opcode = VB_WR_SEND,
 				.dc_stream = w->wr.dc_stream};
 
@@ -248,7 +249,7 @@ static int post_bad(struct vb_ring_qp *r, struct vb_wqe_send *w, vb_time now)
 
 /* The WQE at sq_seen, of which @pending blocks are posted. 0: it was taken; -ENOMEM, -EINVAL: not
  * now. */
-static int take_wqe(struct vb_ring_qp *r, uint32_t pending, vb_time now)
+static int take_wqe(struct vb_ring_qp *r, uint32_t pending, bool is_custom, vb_time now)
 {
 	uint8_t copy[VB_WQE_BYTES_MAX];
 	struct vb_wqe_send w;
@@ -268,12 +269,12 @@ static int take_wqe(struct vb_ring_qp *r, uint32_t pending, vb_time now)
 	if (!is_bad) {
 		if (w.has_av)
 			w.wr.ah = &ah;
-		w.wr.wr_id = (uintptr_t)slot_of(r, w.opcode);
+		w.wr.wr_id = (uintptr_t)slot_of(r, w.opcode, is_custom);
 		err = vb_qp_post_send(r->qp->core, &w.wr, now);
 		is_bad = err == -EINVAL;
 	}
 	if (is_bad)
-		err = post_bad(r, &w, now);
+		err = post_bad(r, &w, is_custom, now);
 	if (!err)
 		r->sq_seen = (uint16_t)(r->sq_seen + blocks);
 	return err;
@@ -301,13 +302,13 @@ void vb_ring_run_send(struct vb_ring_qp *r, vb_time now)
 			/* Further than the queue is long: nobody can say what was meant. */
 			struct vb_wqe_send w = {.fault = VB_WQE_FAULT_RING};
 
-			if (post_bad(r, &w, now))
+			if (post_bad(r, &w, false, now))
 				break;
 			any = true;
 			r->sq_seen = posted;
 			break;
 		}
-		if (take_wqe(r, pending, now))
+		if (take_wqe(r, pending, false, now))
 			break;
 		any = true;
 	}
@@ -339,6 +340,14 @@ int vb_ring_check_send(const struct vb_ring_qp *r, const struct vb_send_wr *wr)
 	return 0;
 }
 
+/* Writes a WQE to where the next one is read. */
+static void put_blocks(const struct vb_ring_qp *r, const uint8_t *wqe, uint32_t blocks)
+{
+	for (uint32_t i = 0; i < blocks; i++)
+		memcpy(r->sq + (size_t)((r->sq_seen + i) & (r->sq_cnt - 1)) * VB_WQE_BLOCK,
+		       wqe + (size_t)i * VB_WQE_BLOCK, VB_WQE_BLOCK);
+}
+
 int vb_ring_post_send(struct vb_ring_qp *r, const struct vb_send_wr *wr, vb_time now)
 {
 	uint8_t bytes[VB_WQE_BYTES_MAX];
@@ -359,7 +368,7 @@ int vb_ring_post_send(struct vb_ring_qp *r, const struct vb_send_wr *wr, vb_time
 		return -ENOMEM;
 	if (r->sig_all)
 		mine.flags |= VB_SEND_SIGNALED;
-	slot = slot_of(r, 0);
+	slot = slot_of(r, 0, false);
 	mine.wr_id = (uintptr_t)slot;
 	err = vb_qp_post_send(r->qp->core, &mine, now);
 	if (err)
@@ -372,10 +381,47 @@ int vb_ring_post_send(struct vb_ring_qp *r, const struct vb_send_wr *wr, vb_time
 	if (blocks == 0 || blocks > r->sq_cnt)
 		blocks = 1;
 	slot->work = (uint8_t)vb_wqe_get(bytes, VB_CTRL_OPCODE);
-	for (uint32_t i = 0; i < blocks; i++)
-		memcpy(r->sq + (size_t)((r->sq_seen + i) & (r->sq_cnt - 1)) * VB_WQE_BLOCK,
-		       bytes + (size_t)i * VB_WQE_BLOCK, VB_WQE_BLOCK);
+	put_blocks(r, bytes, blocks);
 	r->sq_seen = (uint16_t)(r->sq_seen + blocks);
+	vb_record_put(r->record, VB_RECORD_SEND, r->sq_seen);
+	note_seen(r);
+	return 0;
+}
+
+int vb_ring_check_custom(const struct vb_ring_qp *r, const uint8_t *wqe)
+{
+	uint32_t blocks = vb_wqe_blocks(wqe);
+
+	if (blocks > r->sq_cnt)
+		return -VB_IBV_WHY(EINVAL, "the WQE has %u blocks of 64 bytes, and the queue %u",
+				   blocks, r->sq_cnt);
+	return 0;
+}
+
+int vb_ring_post_custom(struct vb_ring_qp *r, const uint8_t *wqe, uint64_t wr_id, vb_time now)
+{
+	uint32_t blocks = vb_wqe_blocks(wqe);
+	uint32_t len = (uint32_t)vb_wqe_get(wqe, VB_CTRL_DS) * VB_WQE_UNIT;
+	uint8_t bytes[VB_WQE_BYTES_MAX] = {0};
+	int err;
+
+	vb_ring_run_send(r, now);
+	if (vb_ring_send_room(r) == 0)
+		return -ENOMEM;
+	/* Of one with a wrong DS there is nothing behind its block. */
+	if (len > blocks * VB_WQE_BLOCK)
+		len = blocks * VB_WQE_BLOCK;
+	memcpy(bytes, wqe, len);
+	vb_wqe_put(bytes, VB_CTRL_INDEX, r->sq_seen);
+	vb_wqe_put(bytes, VB_CTRL_QPN, r->queue.qpn);
+	vb_wqe_put(bytes, VB_CTRL_SIGNATURE, 0);
+	if (r->queue.is_signed)
+		vb_wqe_put(bytes, VB_CTRL_SIGNATURE, vb_wqe_signature(bytes, len));
+	put_blocks(r, bytes, blocks);
+	r->sq_slot[r->sq_seen & (r->sq_cnt - 1)].wr_id = wr_id;
+	err = take_wqe(r, blocks, true, now);
+	if (err)
+		return err;
 	vb_record_put(r->record, VB_RECORD_SEND, r->sq_seen);
 	note_seen(r);
 	return 0;
