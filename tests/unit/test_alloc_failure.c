@@ -127,7 +127,7 @@ static const struct {
 
 /* What the failed call might have changed. */
 struct state {
-	uint32_t blocks, pds, cqs, srqs, mrs, mws, qps, pd_refs, cq_refs, srq_refs;
+	uint32_t blocks, pds, cqs, srqs, mrs, mws, qps, channels, pd_refs, cq_refs, srq_refs;
 	struct vb_qp_attr qp0;
 };
 
@@ -142,6 +142,7 @@ static struct state state_now(void)
 	    .mrs = env.hca->keys.cnt[VB_KEY_MR],
 	    .mws = env.hca->keys.cnt[VB_KEY_MW],
 	    .qps = env.hca->qp_cnt,
+	    .channels = env.hca->channel_cnt,
 	    .pd_refs = pd ? pd->refs : 0,
 	    .cq_refs = cq ? cq->refs : 0,
 	    .srq_refs = srq ? srq->refs : 0,
@@ -244,12 +245,51 @@ static void hca_create__refused(void **state)
 	}
 }
 
+/* env.cfg is refused, and made anew. */
+static void expect_refused(void)
+{
+	struct vb_hca *h;
+
+	env.cfg.alloc_ctx = &env;
+	assert_int_equal(vb_hca_create(&h, &env.cfg, 0), -EINVAL);
+	assert_int_equal(env.calls, 0);
+	env_config(&env);
+}
+
+/* So are limits that no table has room for, and settings of recovery and congestion control that
+ * could not be set later. */
+static void hca_create__refused_by_its_settings(void **state)
+{
+	struct vb_hca *h;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.limits.ooo_pkts = UINT16_MAX + 1;
+	expect_refused();
+	env.cfg.limits.inline_bytes = 4097;
+	expect_refused();
+	env.cfg.limits.mw = (1u << 24) - env.cfg.limits.mr;
+	expect_refused();
+	env.cfg.recovery.ack_dscp = VB_DSCP_MAX + 1;
+	expect_refused();
+	env.cfg.cc.dcqcn_hw_en = true; /* without a clock */
+	expect_refused();
+	env.cfg.limits.ooo_pkts = UINT16_MAX;
+	env.cfg.limits.inline_bytes = 4096;
+	env.cfg.limits.mw = (1u << 24) - env.cfg.limits.mr - 1;
+	env.cfg.alloc_ctx = &env;
+	assert_int_equal(vb_hca_create(&h, &env.cfg, 0), 0);
+	vb_hca_destroy(h);
+	assert_int_equal(env.blocks, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(allocation__fails_at_each_place),
 	    cmocka_unit_test(hca_create__fails),
 	    cmocka_unit_test(hca_create__refused),
+	    cmocka_unit_test(hca_create__refused_by_its_settings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,6 +237,73 @@ static void burst__in_bytes_holds(void **state)
 	assert_int_equal(vb_cc_send_at(&cc, &s, VB_SEC), VB_SEC + 1000 + 2500);
 }
 
+/* A flow that begins anew counts its bytes from none. CC-17 */
+static void flow__counts_its_bytes_anew(void **state)
+{
+	struct vb_cc_settings s = moderate();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.inactivity_th = 1000;
+	s.dcqcn_byte_cnt_th = 1000;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_sent(&cc, &s, 999, 0);
+	vb_cc_on_flow(&cc, &s, VB_MSEC);
+	vb_cc_on_sent(&cc, &s, 999, VB_MSEC);
+	assert_int_equal(cc.bc, 0);
+	vb_cc_on_sent(&cc, &s, 1, VB_MSEC);
+	assert_int_equal(cc.bc, 1);
+}
+
+/* Periods of periodic cuts follow each other, whatever flows begin meanwhile. CC-09 */
+static void flow__leaves_the_periods(void **state)
+{
+	struct vb_cc_settings s = periodic();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.inactivity_th = 1000;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_sent(&cc, &s, 1000, 0);
+	vb_cc_on_flow(&cc, &s, VB_MSEC + 30 * VB_USEC);
+	vb_cc_on_cnp(&cc, &s, VB_MSEC + 31 * VB_USEC);
+	vb_cc_on_time(&cc, &s, VB_MSEC + 50 * VB_USEC - 1);
+	assert_int_equal(vb_cc_current_rate(&cc), 40960);
+	vb_cc_on_time(&cc, &s, VB_MSEC + 50 * VB_USEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 30720);
+}
+
+/* A rate that software sets holds until a packet has left, whatever pause comes before that. */
+static void flow__keeps_the_rate_of_software(void **state)
+{
+	struct vb_cc_settings s = moderate();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.inactivity_th = 1000;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_sent(&cc, &s, 1000, 0);
+	vb_cc_set_rate(&cc, &s, 777, 0);
+	vb_cc_on_flow(&cc, &s, VB_SEC);
+	assert_int_equal(cc.cc_rate, 777);
+}
+
+/* CC-08: without a time for which it would be smaller, a CNP leaves the window. */
+static void window__stays_without_a_time(void **state)
+{
+	struct vb_cc_settings s = moderate();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.tx_wqe_ost_limit_en = true;
+	vb_cc_reset(&cc, &s, 0);
+	assert_true(vb_cc_on_cnp(&cc, &s, 1));
+	assert_int_equal(cc.window, VB_CC_OST_FULL);
+	s.cnp_timer_thrd = 1;
+	assert_true(vb_cc_on_cnp(&cc, &s, 2));
+	assert_int_equal(cc.window, VB_CC_OST_REDUCED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +318,10 @@ int main(void)
 	    cmocka_unit_test(reset__keeps_the_recorder),
 	    cmocka_unit_test(window__counts_saturate),
 	    cmocka_unit_test(burst__in_bytes_holds),
+	    cmocka_unit_test(flow__counts_its_bytes_anew),
+	    cmocka_unit_test(flow__leaves_the_periods),
+	    cmocka_unit_test(flow__keeps_the_rate_of_software),
+	    cmocka_unit_test(window__stays_without_a_time),
 	};
 
 	return cmocka_run_group_tests_name("cc_adopt", tests, NULL, NULL);

@@ -509,6 +509,50 @@ static void off__is_off(void **state)
 	env_close(&env);
 }
 
+/* Settings of a port are for its QPs: the rate of one at another port stays what it is. */
+static void set_port_cc__of_one_port(void **state)
+{
+	struct vb_cc_settings s = paper();
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp, *other;
+	uint16_t rate;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.port_cnt = 2;
+	env.cfg.port[2] = env.cfg.port[1];
+	env_open(&env, 64);
+	qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	other = env_qp(&env, VB_QPT_RC, NULL);
+	a.port = a.path.port = 2;
+	env_up(&env, other, &a, VB_QPS_RTS);
+	assert_int_equal(vb_hca_set_port_cc(env.hca, 1, &s, 0), 0);
+	assert_int_equal(rx_marked(qp, VB_OPCODE_CNP, 0, 2, 0), VB_VERDICT_OK);
+	rate = vb_qp_cc(qp, 0)->cc_rate;
+	assert_true(rate < s.dcqcn_max_rate);
+	assert_false(other->cc.on);
+	assert_int_equal(vb_hca_set_port_cc(env.hca, 2, &s, 0), 0);
+	assert_int_equal(vb_qp_cc(qp, 0)->cc_rate, rate);
+	assert_true(other->cc.on);
+	assert_int_equal(vb_qp_cc(other, 0)->cc_rate, s.dcqcn_max_rate);
+	env_close(&env);
+}
+
+/* The recorder of a QP's events is made once, and goes with the QP. */
+static void recorder__goes_with_its_qp(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 64);
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	assert_int_equal(vb_qp_cc_make_recorder(qp), 0);
+	assert_int_equal(vb_qp_cc_make_recorder(qp), 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	env_close(&env); /* counts the blocks */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +572,8 @@ int main(void)
 	    cmocka_unit_test(mask__blocks),
 	    cmocka_unit_test(rate__by_software),
 	    cmocka_unit_test(off__is_off),
+	    cmocka_unit_test(set_port_cc__of_one_port),
+	    cmocka_unit_test(recorder__goes_with_its_qp),
 	};
 
 	return cmocka_run_group_tests_name("cc_point", tests, NULL, NULL);

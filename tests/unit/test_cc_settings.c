@@ -79,12 +79,46 @@ static void check__names_field(void **state)
 	BAD(limiter_burst_ns, 1000000001);
 }
 
+/* Settings that differ in any one field are not the same. */
+static void eq__of_every_field(void **state)
+{
+	struct vb_cc_settings paper;
+
+	(void)state;
+	vb_cc_settings_paper(&paper, 1000000000);
+	for (unsigned i = 0; i < vb_cc_field_cnt; i++) {
+		const struct vb_cc_field *f = &vb_cc_fields[i];
+		struct vb_cc_settings other = paper;
+
+		assert_true(vb_cc_settings_eq(&paper, &other));
+		vb_cc_field_put(f, &other, vb_cc_field_get(f, &paper) ^ 1);
+		assert_false(vb_cc_settings_eq(&paper, &other));
+	}
+}
+
+/* The limiter reads the clock too, where it works: both of its switches are on. CC-45...48 */
+static void check__limiter_needs_a_clock(void **state)
+{
+	struct vb_cc_settings s = {.hw_rate_throttle_en = true};
+	struct vb_cc_fault fault;
+
+	(void)state;
+	assert_int_equal(vb_cc_settings_check(&s, &fault), 0);
+	s.speed_limiter_en = true;
+	assert_int_equal(vb_cc_settings_check(&s, &fault), -EINVAL);
+	assert_string_equal(fault.field, "cc_clk_hz");
+	s.hw_rate_throttle_en = false;
+	assert_int_equal(vb_cc_settings_check(&s, &fault), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(units__of_clock),
 	    cmocka_unit_test(paper__fits_rate),
 	    cmocka_unit_test(check__names_field),
+	    cmocka_unit_test(eq__of_every_field),
+	    cmocka_unit_test(check__limiter_needs_a_clock),
 	};
 
 	return cmocka_run_group_tests_name("cc_settings", tests, NULL, NULL);

@@ -376,6 +376,191 @@ static void destroy__in_use(void **state)
 	env_close(&env);
 }
 
+/* Of several queues that hold events the earliest is the deadline, whatever their order. */
+static void moderate__earliest_of_three(void **state)
+{
+	static const vb_dur period[] = {90, 70, 110};
+	struct vb_cq *cq[3];
+
+	(void)state;
+	setup(32);
+	for (int i = 0; i < 3; i++) {
+		cq[i] = env.cq;
+		if (i)
+			assert_int_equal(vb_cq_create(env.hca, 8, NULL, &cq[i]), 0);
+		vb_cq_moderate(cq[i], 9, period[i], 0);
+		vb_cq_arm(cq[i], false);
+		assert_int_equal(vb_cq_add(cq[i], &(struct vb_wc){.time = 0}, false), 0);
+	}
+	assert_int_equal(vb_hca_poll_timeout(env.hca), 70);
+	for (vb_time now = 70; now <= 110; now += 20) {
+		assert_int_equal(vb_hca_poll_timeout(env.hca), now);
+		vb_hca_handle_timeout(env.hca, now);
+		env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+		env_no_event(&env);
+	}
+	env_close(&env);
+}
+
+/* A second form of the entries, and what its owner was told. */
+static struct {
+	struct vb_cq_mirror m;
+	uint32_t added, place, taken, polled, moved, from, to, tail, was;
+} mirror;
+
+static void on_added(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc, bool solicited)
+{
+	assert_ptr_equal(m, &mirror.m);
+	assert_int_equal(solicited, place & 1);
+	mirror.added++;
+	mirror.place = place;
+	wc->wr_id += 100;
+}
+
+static uint32_t on_taken(struct vb_cq_mirror *m, uint32_t head, uint32_t tail)
+{
+	(void)m;
+	assert_true(tail - head <= vb_cq_size(env.cq));
+	return mirror.taken;
+}
+
+static void on_polled(struct vb_cq_mirror *m, uint32_t head)
+{
+	(void)m;
+	mirror.polled = head;
+}
+
+static void on_moved(struct vb_cq_mirror *m, uint32_t from, uint32_t to)
+{
+	(void)m;
+	mirror.moved++;
+	mirror.from = from;
+	mirror.to = to;
+}
+
+static void on_cut(struct vb_cq_mirror *m, uint32_t tail, uint32_t was)
+{
+	(void)m;
+	mirror.tail = tail;
+	mirror.was = was;
+}
+
+static void setup_mirror(uint32_t cqe)
+{
+	setup(cqe);
+	memset(&mirror, 0, sizeof mirror);
+	mirror.m = (struct vb_cq_mirror){.added = on_added,
+					 .taken = on_taken,
+					 .polled = on_polled,
+					 .moved = on_moved,
+					 .cut = on_cut};
+	vb_cq_set_mirror(env.cq, &mirror.m);
+}
+
+/* The mirror sees an entry before it is to be had, may give it another wr_id, and hears how far
+ * entries were polled. */
+static void mirror__sees_each_entry(void **state)
+{
+	(void)state;
+	setup_mirror(4);
+	for (uint64_t i = 0; i < 3; i++) {
+		add(i, VB_WC_SUCCESS, i & 1);
+		assert_int_equal(mirror.added, i + 1);
+		assert_int_equal(mirror.place, i);
+	}
+	expect_next(100);
+	assert_int_equal(mirror.polled, 1);
+	expect_next(101);
+	expect_next(102);
+	assert_int_equal(mirror.polled, 3);
+	mirror.taken = 3;
+	env_no_wc(&env);
+	env_close(&env);
+}
+
+/* What was read in the other form makes room, and is not polled; a place behind the last entry is
+ * none that somebody can have read up to. */
+static void mirror__what_was_read_makes_room(void **state)
+{
+	struct vb_wc wc;
+
+	(void)state;
+	setup_mirror(2);
+	add(0, VB_WC_SUCCESS, false);
+	add(1, VB_WC_SUCCESS, true);
+	mirror.taken = 3;
+	assert_int_equal(vb_cq_poll(env.cq, &wc, 0), 0);
+	assert_int_equal(vb_cq_head(env.cq), 0);
+	mirror.taken = 1;
+	add(2, VB_WC_SUCCESS, false);
+	env_no_event(&env); /* no overrun */
+	assert_int_equal(vb_cq_tail(env.cq), 3);
+	expect_next(101);
+	mirror.taken = 2;
+	expect_next(102);
+	env_close(&env);
+}
+
+/* Entries of a QP that goes: the mirror hears which of the others move where, and what is left; or
+ * they stay, where their reader counts them. */
+static void mirror__entries_of_a_qp_that_goes(void **state)
+{
+	(void)state;
+	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		struct vb_qp *qp[2];
+
+		setup_mirror(8);
+		env_pair(&env, VB_QPT_RC, qp);
+		for (uint64_t i = 0; i < 4; i++)
+			vb_cq_add(env.cq, &(struct vb_wc){.wr_id = i, .qp = qp[i & 1]}, i & 1);
+		mirror.m.is_read_elsewhere = elsewhere;
+		assert_int_equal(vb_qp_destroy(qp[0]), 0);
+		assert_int_equal(vb_cq_tail(env.cq), elsewhere ? 4 : 2);
+		assert_int_equal(mirror.moved, elsewhere ? 0 : 2);
+		if (!elsewhere) {
+			assert_true(mirror.from == 3 && mirror.to == 1);
+			assert_true(mirror.tail == 2 && mirror.was == 4);
+			expect_next(101);
+			mirror.taken = 1;
+			expect_next(103);
+		}
+		env_close(&env);
+	}
+}
+
+/* A queue that is told that its event is due has one, if it is armed, and once. */
+static void tell__of_an_armed_queue(void **state)
+{
+	(void)state;
+	setup(8);
+	vb_cq_tell(env.cq);
+	env_no_event(&env);
+	vb_cq_arm(env.cq, true);
+	vb_cq_tell(env.cq);
+	vb_cq_tell(env.cq);
+	env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+	vb_cq_tell(env.cq);
+	env_no_event(&env);
+	env_close(&env);
+}
+
+/* Moderation counts the entries that the event is for: of solicited ones, those. */
+static void moderate__counts_solicited_ones(void **state)
+{
+	(void)state;
+	setup(8);
+	vb_cq_moderate(env.cq, 2, VB_SEC, 0);
+	vb_cq_arm(env.cq, true);
+	for (uint64_t i = 0; i < 3; i++)
+		add(i, VB_WC_SUCCESS, false);
+	add(3, VB_WC_SUCCESS, true);
+	env_no_event(&env);
+	add(4, VB_WC_WR_FLUSH_ERR, false); /* an error counts too */
+	env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+	env_no_event(&env);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +577,12 @@ int main(void)
 	    cmocka_unit_test(resize__keeps_what_is_queued),
 	    cmocka_unit_test(destroy_qp__takes_its_completions),
 	    cmocka_unit_test(destroy__in_use),
+	    cmocka_unit_test(moderate__earliest_of_three),
+	    cmocka_unit_test(mirror__sees_each_entry),
+	    cmocka_unit_test(mirror__what_was_read_makes_room),
+	    cmocka_unit_test(mirror__entries_of_a_qp_that_goes),
+	    cmocka_unit_test(tell__of_an_armed_queue),
+	    cmocka_unit_test(moderate__counts_solicited_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

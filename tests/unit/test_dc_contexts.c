@@ -147,6 +147,132 @@ static void dct__next_connection_is_owed_no_cnp(void **state)
 	env_close(&env);
 }
 
+/* Packets of a connection come to the address that the connect came to. */
+static void dct__hears_at_one_address(void **state)
+{
+	struct vb_path path = from_host(2), elsewhere = path;
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	elsewhere.dgid = env_gid(5);
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &elsewhere, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_SOURCE);
+	assert_int_equal(ask(dct, &path, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	env_close(&env);
+}
+
+/* A response is nothing to a target: its connection goes on. */
+static void dct__takes_no_responses(void **state)
+{
+	struct vb_path path = from_host(2);
+	struct vb_hdr ack = {
+	    .opcode = VB_TRANSPORT_DC | VB_OP_ACK, .aeth.syndrome = 31, .dc.connection = CONN};
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(arrive(dct, ack, &path, 0), VB_VERDICT_UNEXPECTED);
+	assert_int_equal(ask(dct, &path, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	env_close(&env);
+}
+
+/* Answers leave by the source port that the connect came from. docs/dc.md */
+static void dct__answers_by_the_port_of_the_connect(void **state)
+{
+	struct vb_path path = from_host(2);
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	path.udp_sport = 0xd123;
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &path, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->udp_sport, 0xd123);
+	env_close(&env);
+}
+
+/* A disconnect that comes late, of an earlier connection, ends no newer one. */
+static void dct__late_disconnect(void **state)
+{
+	struct vb_hdr bye = {
+	    .opcode = VB_OPCODE_DC_CONNECT, .solicited = true, .dc.connection = CONN};
+	struct vb_path path = from_host(2);
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &path, CONN + 1), VB_VERDICT_OK);
+	assert_int_equal(arrive(dct, bye, &path, 0), VB_VERDICT_DUPLICATE);
+	assert_int_equal(ask(dct, &path, CONN + 1, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	env_close(&env);
+}
+
+/* A target is not the one that congestion slows down: its answers say that they may not be marked.
+ * docs/congestion-control.md */
+static void dct__answers_may_not_be_marked(void **state)
+{
+	struct vb_path path = from_host(2);
+	struct vb_qp *dct;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env_open(&env, 64);
+	assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
+	dct = target(KEY);
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &path, CONN, VB_OP_READ_REQUEST), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->traffic_class & VB_ECN_MASK, 0);
+	env_close(&env);
+}
+
+/* The low half of a connection's number wraps: what comes behind 0xffff is newer. docs/dc.md */
+static void dct__connections_wrap(void **state)
+{
+	struct vb_path path = from_host(2);
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	assert_int_equal(connect(dct, &path, 0x5ffff), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &path, 0x50000), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &path, 0x5ffff), VB_VERDICT_DUPLICATE);
+	assert_int_equal(ask(dct, &path, 0x50000, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	env_close(&env);
+}
+
+/* A connect that waits for its answer has that of the PSN before its first, at once. docs/dc.md */
+static void dct__answers_a_full_handshake(void **state)
+{
+	const struct vb_path from = from_host(2);
+	struct vb_hdr h = {
+	    .opcode = VB_OPCODE_DC_CONNECT,
+	    .dc = {.connection = CONN, .key = KEY, .full = true, .first = vb_psn(0)}};
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(arrive(dct, h, &from, 0),
+				 again ? VB_VERDICT_DUPLICATE : VB_VERDICT_OK);
+		assert_int_equal(env_tx(&env, &b), 1);
+		assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_TRANSPORT_DC | VB_OP_ACK);
+		assert_int_equal(env_hdr(&b.pkt[0]).psn.v, VB_PSN_MASK);
+	}
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +280,13 @@ int main(void)
 	    cmocka_unit_test(dct__who_has_left_goes_first),
 	    cmocka_unit_test(dct__next_connection_has_all_resources),
 	    cmocka_unit_test(dct__next_connection_is_owed_no_cnp),
+	    cmocka_unit_test(dct__hears_at_one_address),
+	    cmocka_unit_test(dct__takes_no_responses),
+	    cmocka_unit_test(dct__answers_by_the_port_of_the_connect),
+	    cmocka_unit_test(dct__late_disconnect),
+	    cmocka_unit_test(dct__answers_may_not_be_marked),
+	    cmocka_unit_test(dct__connections_wrap),
+	    cmocka_unit_test(dct__answers_a_full_handshake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,144 @@ static void cc_close__of_all_channels(void **state)
 	env_close(&env);
 }
 
+/* A disconnect that is due is forgotten by RESET. IBA 10.3.1.1 */
+static void reset__forgets_a_disconnect(void **state)
+{
+	struct vb_qp_attr a = env_attr(1, 0);
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){0});
+	assert_int_equal(write8(dci, 1, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	env.now = dci->timer[VB_TIMER_LINGER];
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_true(vb_dci_disconnects(dci));
+	assert_int_equal(env_modify(&env, dci, &a, VB_QPS_RESET), 0);
+	env_up(&env, dci, &a, VB_QPS_RTS);
+	assert_int_equal(write8(dci, 2, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_OPCODE_DC_CONNECT);
+	assert_false(env_hdr(&b.pkt[0]).solicited);
+	env_close(&env);
+}
+
+/* SQ_DRAINED comes when the last channel is drained. IBA 10.3.1.5 */
+static void sqd__all_channels_drain(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_SQD, .en_sqd_async_notify = 1};
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 1});
+	for (uint16_t s = 0; s < 2; s++)
+		assert_int_equal(write8(dci, s, s), 0);
+	assert_int_equal(env_tx(&env, &b), 4);
+	assert_int_equal(vb_qp_modify(dci, &a, VB_QP_STATE | VB_QP_EN_SQD_ASYNC_NOTIFY, 0), 0);
+	assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+	env_no_event(&env);
+	assert_int_equal(answer(vb_qp_channel(dci, 1), 0, ACK, DCTN), VB_VERDICT_OK);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_SQ_DRAINED);
+	env_no_event(&env);
+	env_close(&env);
+}
+
+/* Software's rate holds for all channels. CC-46 */
+static void set_cc_rate__of_all_channels(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env_open(&env, 64);
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 1});
+	vb_qp_set_cc_rate(dci, 77, 0);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(vb_qp_cc(vb_qp_channel(dci, i), 0)->cc_rate, 77);
+	env_close(&env);
+}
+
+/* The same target by another port of this adapter is another connection. */
+static void dci__connects_anew_by_another_port(void **state)
+{
+	struct vb_ah ah = {.path = env_path(1)};
+	struct vb_send_wr wr = {.opcode = VB_WR_RDMA_WRITE, .ah = &ah, .dqpn = DCTN, .dc_key = KEY};
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	ah.pd = env.pd;
+	dci = initiator((struct vb_dc_init){0});
+	assert_int_equal(write8(dci, 1, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+	ah.path.port = 2;
+	assert_int_equal(vb_qp_post_send(dci, &wr, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 3); /* a disconnect, a connect and the WRITE */
+	assert_int_equal(env_hdr(&b.pkt[1]).opcode, VB_OPCODE_DC_CONNECT);
+	assert_int_equal(b.pkt[1].path->port, 2);
+	assert_int_equal(b.pkt[2].path->port, 2);
+	env_close(&env);
+}
+
+/* Where the adapter decides, dc_half_handshake_en says whether a connect waits for its answer.
+ * REG-07 */
+static void dci__handshake_of_the_adapter(void **state)
+{
+	(void)state;
+	for (int half = 0; half < 2; half++) {
+		env_config(&env);
+		env.cfg.recovery.dc_half_handshake_en = half;
+		env_open(&env, 64);
+		assert_int_equal(write8(initiator((struct vb_dc_init){.by_adapter = true}), 1, 0),
+				 0);
+		assert_int_equal(env_tx(&env, &b), half ? 2 : 1);
+		assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_OPCODE_DC_CONNECT);
+		assert_int_equal(env_hdr(&b.pkt[0]).dc.full, !half);
+		env_close(&env);
+	}
+}
+
+/* A mask that is lifted lets all channels go on. */
+static void sq_arb_mask__of_all_channels(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 2});
+	vb_qp_set_sq_arb_mask(dci, true);
+	for (uint16_t stream = 0; stream < 4; stream++)
+		assert_int_equal(write8(dci, stream, stream), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	vb_qp_set_sq_arb_mask(dci, false);
+	assert_int_equal(env_tx(&env, &b), 8); /* four connects */
+	env_close(&env);
+}
+
+/* READs of a stream that fails are not under way any more: others may have as many as before. */
+static void stream__fails_with_its_reads(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(post(dci, i, VB_WR_RDMA_READ, 8, DCTN, KEY, 0), 0);
+	(void)env_tx(&env, &b);
+	assert_int_equal(dci->req.rd_out, 3);
+	(void)answer(dci, 0, VB_NAK_REMOTE_ACCESS, DCTN);
+	(void)env_wc(&env, 0, VB_WC_REM_ACCESS_ERR);
+	assert_int_equal(dci->req.rd_out, 0);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +410,13 @@ int main(void)
 	    cmocka_unit_test(dci__rnr_of_a_later_request),
 	    cmocka_unit_test(dci__allowances_are_not_shared),
 	    cmocka_unit_test(cc_close__of_all_channels),
+	    cmocka_unit_test(reset__forgets_a_disconnect),
+	    cmocka_unit_test(sqd__all_channels_drain),
+	    cmocka_unit_test(set_cc_rate__of_all_channels),
+	    cmocka_unit_test(dci__connects_anew_by_another_port),
+	    cmocka_unit_test(dci__handshake_of_the_adapter),
+	    cmocka_unit_test(sq_arb_mask__of_all_channels),
+	    cmocka_unit_test(stream__fails_with_its_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

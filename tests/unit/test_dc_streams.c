@@ -254,6 +254,120 @@ static void dci__cnp_for_streams(void **state)
 	env_close(&env);
 }
 
+/* Of several streams in error each flushes its work, until it is reset itself. docs/dc.md */
+static void dci__each_stream_in_error_flushes(void **state)
+{
+	struct vb_qp *dct, *dci;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 3, .log_errored = 2});
+	for (uint16_t s = 0; s < 3; s++) {
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), 0, s), 0);
+		env_loop(&env);
+		(void)env_wc(&env, s, VB_WC_REM_ACCESS_ERR);
+	}
+	for (int reset = 0; reset < 2; reset++) {
+		for (uint16_t s = 0; s < 3; s++) {
+			assert_int_equal(
+			    post(dci, s, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, s), 0);
+			env_loop(&env);
+			(void)env_wc(&env, s, reset && s == 1 ? VB_WC_SUCCESS : VB_WC_WR_FLUSH_ERR);
+		}
+		assert_int_equal(vb_dci_reset_stream(dci, 1), reset ? -EINVAL : 0);
+	}
+	env_close(&env);
+}
+
+/* An initiator that goes takes the deadlines of its channels along: the next one finds room. */
+static void dci__gives_its_deadlines_back(void **state)
+{
+	uint32_t room = 0;
+
+	(void)state;
+	setup();
+	for (uint32_t i = 0; i < 50; i++) {
+		struct vb_qp *dci =
+		    initiator((struct vb_dc_init){.log_streams = 4, .log_errored = 4});
+
+		assert_int_equal(vb_qp_destroy(dci), 0);
+		if (i)
+			assert_int_equal(env.hca->heap_cap, room);
+		room = env.hca->heap_cap;
+	}
+	env_close(&env);
+}
+
+/* What is not acknowledged is counted over all channels. */
+static void dci__unacked_of_all_channels(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	for (uint16_t s = 0; s < 3; s++)
+		assert_int_equal(post(dci, s, VB_WR_RDMA_WRITE, 3000, 0x30, KEY, s), 0);
+	while (env_tx(&env, &b))
+		;
+	assert_int_equal(vb_qp_unacked(dci), 9);
+	env_close(&env);
+}
+
+/* The count of what was posted wraps: work is flushed in its order all the same. */
+static void dci__flushed_in_order_when_the_count_wraps(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_ERR};
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	dci->dci->streams->post_cnt = UINT32_MAX - 1;
+	for (uint16_t n = 0; n < 4; n++)
+		assert_int_equal(post(dci, n, VB_WR_SEND, 8, 0x30, KEY, 3 - n), 0);
+	assert_int_equal(vb_qp_modify(dci, &a, VB_QP_STATE, 0), 0);
+	for (uint16_t n = 0; n < 4; n++)
+		(void)env_wc(&env, n, VB_WC_WR_FLUSH_ERR);
+	env_close(&env);
+}
+
+/* Each channel has a queue of its own, also in memory of the program: work that was posted before
+ * goes along, and is what it was. */
+static void dci__queues_in_memory_of_the_program(void **state)
+{
+	static _Alignas(64) uint8_t mem[1 << 16];
+	struct vb_qp *dct, *dci;
+	uint32_t blocks, done = 0;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 1});
+	for (uint16_t n = 0; n < 4; n++)
+		assert_int_equal(post(dci, n, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, n & 1),
+				 0);
+	assert_true(vb_qp_ring_size(dci) <= sizeof mem);
+	blocks = env.blocks;
+	vb_qp_place_ring(dci, mem);
+	assert_int_equal(env.blocks, blocks - 2);
+	for (uint16_t n = 4; n < 8; n++)
+		assert_int_equal(post(dci, n, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, n & 1),
+				 0);
+	env_loop(&env);
+	for (uint16_t n = 0; n < 8; n++) {
+		struct vb_wc wc;
+
+		assert_int_equal(vb_cq_poll(env.cq, &wc, 1), 1);
+		assert_int_equal(wc.status, VB_WC_SUCCESS);
+		done |= 1u << wc.wr_id;
+	}
+	assert_int_equal(done, 0xff);
+	env_no_wc(&env);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +380,11 @@ int main(void)
 	    cmocka_unit_test(dci__streams_refused),
 	    cmocka_unit_test(dci_reset_stream__of_another_type),
 	    cmocka_unit_test(dci__cnp_for_streams),
+	    cmocka_unit_test(dci__each_stream_in_error_flushes),
+	    cmocka_unit_test(dci__gives_its_deadlines_back),
+	    cmocka_unit_test(dci__unacked_of_all_channels),
+	    cmocka_unit_test(dci__flushed_in_order_when_the_count_wraps),
+	    cmocka_unit_test(dci__queues_in_memory_of_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

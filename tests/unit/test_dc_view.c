@@ -56,11 +56,56 @@ static void target__answers_by_the_level_of_the_request(void **state)
 	env_close(&env);
 }
 
+/* So is a sample. */
+static void sample__of_the_oldest_stream(void **state)
+{
+	struct vb_qp *dct, *dci;
+	struct vb_qp_sample is;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	for (int round = 0; round < 2; round++) {
+		for (uint16_t stream = 3; stream >= 2; stream--)
+			assert_int_equal(post(dci, stream, VB_WR_RDMA_WRITE, stream == 3 ? 3000 : 8,
+					      vb_qp_number(dct), KEY, stream),
+					 0);
+		if (!round)
+			env_loop(&env);
+	}
+	assert_true(vb_hca_sample(env.hca, vb_qp_number(dci), env.now, &is));
+	assert_int_equal(is.psn_una, 3); /* of stream 3; of stream 2 it is 1 */
+	assert_int_equal(is.qpn, vb_qp_number(dci));
+	env_close(&env);
+}
+
+/* A view of an initiator names the target that it is connected to. */
+static void view__of_the_target(void **state)
+{
+	const struct vb_path to = env_path(1);
+	struct vb_qp *dct, *dci;
+	struct vb_qp_view view;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){0});
+	assert_int_equal(post(dci, 1, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 0), 0);
+	env_loop(&env);
+	assert_true(vb_hca_view(env.hca, vb_qp_number(dci), env.now, &view));
+	assert_int_equal(view.attr.dest_qpn, vb_qp_number(dct));
+	assert_true(vb_gid_eq(&view.attr.path.dgid, &to.dgid));
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(view__of_the_oldest_stream),
 	    cmocka_unit_test(target__answers_by_the_level_of_the_request),
+	    cmocka_unit_test(sample__of_the_oldest_stream),
+	    cmocka_unit_test(view__of_the_target),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,6 +238,31 @@ static void event__of_any_bytes(void **state)
 	}
 }
 
+/* The region of a receive may be gone by the time a message comes for it. */
+static void receive__with_a_key_that_is_gone(void **state)
+{
+	struct vb_mr *mr;
+	struct vb_sge sge;
+	struct vb_recv_wr wr = {.sge = &sge, .sge_cnt = 1};
+	struct vb_qp *qp;
+	char words[400];
+
+	(void)state;
+	begin();
+	qp = rts(0, 0, 4);
+	mr = region(env.pd, VB_ACCESS_LOCAL_WRITE);
+	sge = (struct vb_sge){.addr = 0x1000, .length = 16, .lkey = vb_mr_lkey(mr)};
+	assert_int_equal(vb_qp_post_recv(qp, &wr, env.now), 0);
+	assert_int_equal(vb_mr_destroy(mr), 0);
+	assert_int_equal(ask_for(qp, (struct ask){.op = VB_OP_SEND_ONLY, .payload = 8}),
+			 VB_VERDICT_OPERATION);
+	snprintf(words, sizeof words,
+		 "SEND, received into 16 bytes at 0x1000 under L_Key 0x%x: the region or window "
+		 "with that L_Key is gone: deregistered, or freed.",
+		 sge.lkey);
+	expect_denial(words);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +278,7 @@ int main(void)
 	    cmocka_unit_test(uc__drops_and_goes_on),
 	    cmocka_unit_test(rnr__is_no_refusal),
 	    cmocka_unit_test(event__of_any_bytes),
+	    cmocka_unit_test(receive__with_a_key_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,30 @@ static void flush__posting(void **state)
 	env_close(&env);
 }
 
+/* A FLUSH needs a resource as a READ does: while the last one is in use it is one too many.
+ * IBA A19.4.1, 9.7.4.1.3 */
+static void flush__without_a_resource(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_FLUSH,
+			   .flush = VB_FLUSH_GLOBAL,
+			   .reth = {.va = REGION_IOVA, .len = 8}};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *to;
+
+	(void)state;
+	setup(ALL_FLUSH, ALL_FLUSH);
+	a.max_dest_rd_atomic = 1;
+	a.access |= VB_ACCESS_FLUSH_GLOBAL;
+	to = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, to, &a, VB_QPS_RTR);
+	h.dqpn = vb_qp_number(to);
+	h.reth.rkey = vb_mr_rkey(region);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	h.psn = vb_psn(1);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_RESOURCE);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +196,7 @@ int main(void)
 	    cmocka_unit_test(flush__comes_again),
 	    cmocka_unit_test(flush__who_may),
 	    cmocka_unit_test(flush__posting),
+	    cmocka_unit_test(flush__without_a_resource),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

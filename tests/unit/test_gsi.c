@@ -196,12 +196,50 @@ static void mad__as_it_leaves(void **state)
 	env_close(&env);
 }
 
+/* A completion names the entry of the table whose P_Key the packet had: QP1 has none of its own.
+ * IBA 10.9.8 */
+static void completion__names_the_pkey(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = gsi_rts(1);
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(env_recv(&env, qp, i, 40 + MAD_BYTES), 0);
+	assert_int_equal(mad_comes(1, VB_QPN_GSI, 0x8007, VB_QKEY_GSI), VB_VERDICT_OK);
+	assert_int_equal(env_wc(&env, 0, VB_WC_SUCCESS).pkey_index, 2);
+	assert_int_equal(mad_comes(1, VB_QPN_GSI, 0xffff, VB_QKEY_GSI), VB_VERDICT_OK);
+	assert_int_equal(env_wc(&env, 1, VB_WC_SUCCESS).pkey_index, 0);
+	env_close(&env);
+}
+
+/* QP1 is in no table. The place that the queue of deadlines has for it comes back when it goes. */
+static void destroy__gives_its_deadline_back(void **state)
+{
+	uint32_t room = 0;
+
+	(void)state;
+	setup();
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(vb_qp_destroy(gsi_rts(1)), 0);
+		if (i)
+			assert_int_equal(env.hca->heap_cap, room);
+		room = env.hca->heap_cap;
+	}
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(number__one_of_each_port), cmocka_unit_test(packet__goes_to_the_port),
-	    cmocka_unit_test(qkey__is_well_known),      cmocka_unit_test(pkey__any_of_the_table),
+	    cmocka_unit_test(number__one_of_each_port),
+	    cmocka_unit_test(packet__goes_to_the_port),
+	    cmocka_unit_test(qkey__is_well_known),
+	    cmocka_unit_test(pkey__any_of_the_table),
 	    cmocka_unit_test(mad__as_it_leaves),
+	    cmocka_unit_test(completion__names_the_pkey),
+	    cmocka_unit_test(destroy__gives_its_deadline_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,12 +157,46 @@ static void attach__limits_and_refusals(void **state)
 	env_close(&env);
 }
 
+/* Members get a packet in the order in which they came, also when one of them has left. */
+static void detach__keeps_the_order(void **state)
+{
+	struct vb_qp *qp[3];
+
+	(void)state;
+	setup();
+	for (uint64_t i = 0; i < 3; i++) {
+		qp[i] = env_rts(&env, VB_QPT_UD, 2, 0x21);
+		assert_int_equal(vb_qp_attach_mcast(qp[i], &group, 0), 0);
+		assert_int_equal(env_recv(&env, qp[i], i, 100), 0);
+	}
+	assert_int_equal(vb_qp_detach_mcast(qp[0], &group, 0), 0);
+	assert_int_equal(send_to(&group), VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	(void)env_wc(&env, 2, VB_WC_SUCCESS);
+	env_no_wc(&env);
+	env_close(&env);
+}
+
+/* A packet to many that is no datagram is dropped as such, whether or not there is a group. */
+static void deliver__no_other_transport(void **state)
+{
+	(void)state;
+	setup();
+	assert_int_equal(datagram(&group, VB_TRANSPORT_UC | VB_OP_SEND_ONLY, ENV_QKEY),
+			 VB_VERDICT_TRANSPORT);
+	assert_int_equal(env.counters.v[VB_COUNTER_rx_dropped], 1);
+	assert_int_equal(env.counters.v[VB_COUNTER_rx_qpn_miss], 0);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(deliver__to_each_member),
 	    cmocka_unit_test(deliver__by_mlid_to_all_but_the_sender),
 	    cmocka_unit_test(attach__limits_and_refusals),
+	    cmocka_unit_test(detach__keeps_the_order),
+	    cmocka_unit_test(deliver__no_other_transport),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

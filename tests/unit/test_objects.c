@@ -402,6 +402,151 @@ static void touch__of_nothing(void **state)
 	env_close(&env);
 }
 
+/* A region that moves to another PD leaves the old one free to go. ibv_rereg_mr(3) */
+static void mr_modify__leaves_its_domain(void **state)
+{
+	struct vb_pd *other;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_pd_create(env.hca, &other), 0);
+	assert_int_equal(vb_mr_modify(env.mr, other, ENV_ACCESS), 0);
+	assert_int_equal(vb_pd_destroy(other), -EBUSY);
+	assert_int_equal(vb_pd_destroy(env.pd), 0);
+	env_close(&env);
+}
+
+static size_t most_brought_in;
+
+static int bring_in(void *ctx, void *p, size_t len, bool write)
+{
+	(void)ctx;
+	(void)p;
+	(void)write;
+	most_brought_in = len > most_brought_in ? len : most_brought_in;
+	return 0;
+}
+
+/* Of a range that a peer names, at most one packet is brought in at once. core/hca.h */
+static void access__brings_in_a_packet(void **state)
+{
+	struct vb_mr_attr a = {
+	    .iova = ENV_IOVA, .length = ENV_MEM, .access = ENV_ACCESS | VB_ACCESS_ON_DEMAND};
+	struct vb_mr *mr;
+	struct vb_qp *qp;
+	uint8_t *p;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.page_in = bring_in;
+	env_open(&env, 16);
+	a.host = env.mem;
+	most_brought_in = 0;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	assert_int_equal(vb_mr_create(env.pd, &a, &mr), 0);
+	assert_int_equal(
+	    env_mem_remote(qp, vb_mr_rkey(mr), ENV_IOVA, ENV_MEM, VB_ACCESS_REMOTE_READ, &p), 0);
+	assert_int_equal(most_brought_in, 4096);
+	env_close(&env);
+}
+
+/* A counter that is refused for one kind of work counts no other. ibv_qp_attach_comp_cntr(3) */
+static void comp_cntr__refused_as_a_whole(void **state)
+{
+	struct vb_comp_cntr first = {0}, second = {0};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	assert_int_equal(vb_qp_attach_comp_cntr(qp, &first, 1u << VB_COUNTED_READ), 0);
+	assert_int_equal(
+	    vb_qp_attach_comp_cntr(qp, &second, 1u << VB_COUNTED_SEND | 1u << VB_COUNTED_READ),
+	    -EBUSY);
+	assert_int_equal(second.use_cnt, 0);
+	assert_int_equal(vb_qp_attach_comp_cntr(qp, &second, 1u << VB_COUNTED_SEND), 0);
+	assert_int_equal(second.use_cnt, 1);
+	env_close(&env);
+}
+
+/* A QP in RESET takes no receives, not even those that lie in a program's memory. IBT-30 */
+static void qp_fetch__not_in_reset(void **state)
+{
+	struct vb_rq_source source = {.fetch = fetch};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	vb_qp_set_source(qp, &source);
+	fetched = 0;
+	vb_qp_fetch(qp, 0);
+	assert_int_equal(fetched, 0);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_INIT), 0);
+	vb_qp_fetch(qp, 0);
+	assert_int_equal(fetched, 1);
+	env_close(&env);
+}
+
+/* A QP with an SRQ has no receive queue: the sizes that are asked for one mean nothing.
+ * ibv_create_qp(3) */
+static void qp_create__sizes_beside_an_srq(void **state)
+{
+	struct vb_qp_init init = {.type = VB_QPT_RC,
+				  .cap = {.max_recv_wr = UINT32_MAX, .max_recv_sge = UINT32_MAX}};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	init.send_cq = init.recv_cq = env.cq;
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
+	assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &init.srq), 0);
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), 0);
+	assert_int_equal(init.cap.max_recv_wr, 0);
+	assert_int_equal(init.cap.max_recv_sge, 0);
+	env_close(&env);
+}
+
+/* A counter is attached before the QP is at work. ibv_qp_attach_comp_cntr(3) */
+static void comp_cntr__not_once_it_works(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_comp_cntr c = {0};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTR);
+	assert_int_equal(vb_qp_attach_comp_cntr(qp, &c, 1u << VB_COUNTED_SEND), -EINVAL);
+	assert_int_equal(c.use_cnt, 0);
+	env_close(&env);
+}
+
+/* An address is one within a region; a window is none. ibv_advise_mr(3) */
+static void mr_locate__within_a_region(void **state)
+{
+	struct vb_mr_attr a = {.iova = 64, .length = 8, .access = VB_ACCESS_ON_DEMAND};
+	struct vb_sge sge = {64, 9, 0};
+	struct vb_mr *mr;
+	struct vb_mw *mw;
+	void *at;
+
+	(void)state;
+	setup();
+	a.host = env.mem;
+	assert_int_equal(vb_mr_create(env.pd, &a, &mr), 0);
+	assert_int_equal(vb_mw_create(env.pd, 1, &mw), 0);
+	sge.lkey = vb_mr_lkey(mr);
+	assert_int_equal(vb_mr_locate(env.pd, &sge, false, &at), -EFAULT);
+	sge = (struct vb_sge){64, 8, vb_mw_rkey(mw)};
+	assert_int_equal(vb_mr_locate(env.pd, &sge, false, &at), -EINVAL);
+	sge.lkey = vb_mr_lkey(mr) ^ 1;
+	assert_int_equal(vb_mr_locate(env.pd, &sge, false, &at), -ENOENT);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +566,13 @@ int main(void)
 	    cmocka_unit_test(comp_cntr__counts_and_is_held),
 	    cmocka_unit_test(xrc_target__goes_without_completions),
 	    cmocka_unit_test(touch__of_nothing),
+	    cmocka_unit_test(mr_modify__leaves_its_domain),
+	    cmocka_unit_test(access__brings_in_a_packet),
+	    cmocka_unit_test(comp_cntr__refused_as_a_whole),
+	    cmocka_unit_test(qp_fetch__not_in_reset),
+	    cmocka_unit_test(qp_create__sizes_beside_an_srq),
+	    cmocka_unit_test(comp_cntr__not_once_it_works),
+	    cmocka_unit_test(mr_locate__within_a_region),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -496,6 +496,71 @@ static void batch__wait_ends_with_the_qp(void **state)
 	env_close(&env);
 }
 
+/* Room that a part of a message makes is room for who waits. */
+static void waiting__for_a_part_of_a_message(void **state)
+{
+	(void)state;
+	setup(3);
+	assert_int_equal(env_send(&env, qp[0], 0, VB_WR_RDMA_WRITE, 3 * LEN), 0);
+	expect_from(0, 3);
+	assert_int_equal(env_send(&env, qp[1], 1, VB_WR_RDMA_WRITE, LEN), 0);
+	expect_from(1, 0);
+	ack(0, 0);
+	expect_from(1, 1);
+	env_close(&env);
+}
+
+/* Every address has one peer, also once the table of them has grown. */
+static void peers__found_in_a_table_that_has_grown(void **state)
+{
+	static struct vb_peer *peer[300];
+	struct vb_gid gid = env_gid(2);
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 64);
+	for (int again = 0; again < 2; again++) {
+		for (uint32_t i = 0; i < 300; i++) {
+			struct vb_peer *p;
+
+			gid.b[14] = (uint8_t)(i >> 4);
+			gid.b[15] = (uint8_t)(i & 15);
+			p = vb_peer_get(env.hca, &gid);
+			if (again)
+				assert_ptr_equal(p, peer[i]);
+			peer[i] = p;
+		}
+	}
+	assert_int_equal(env.hca->peer_cnt, 300);
+	for (uint32_t i = 0; i < 600; i++)
+		vb_peer_put(env.hca, peer[i % 300]);
+	assert_int_equal(env.hca->peer_cnt, 0);
+	env_close(&env);
+}
+
+/* While the receiver has no room, no answer can come: a timer that fires costs no retry. */
+static void room__none_when_the_timer_fires(void **state)
+{
+	struct vb_qp *q;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.rx_credit = room;
+	env.cfg.receiver_ctx = &env;
+	env_open(&env, 64);
+	room_of[0x21] = LEN + 64;
+	q = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, 2 * LEN), 0);
+	expect_from(0, 1);
+	room_of[0x21] = 0;
+	env.now = q->timer[VB_TIMER_ACK];
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 0);
+	assert_int_equal(q->rto.retry_left, q->attr.retry_cnt);
+	assert_true(q->timer[VB_TIMER_ACK] > env.now);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -520,6 +585,9 @@ int main(void)
 	    cmocka_unit_test(batch__of_one_packet),
 	    cmocka_unit_test(batch__waits_for_a_while_only),
 	    cmocka_unit_test(batch__wait_ends_with_the_qp),
+	    cmocka_unit_test(waiting__for_a_part_of_a_message),
+	    cmocka_unit_test(peers__found_in_a_table_that_has_grown),
+	    cmocka_unit_test(room__none_when_the_timer_fires),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,6 +263,144 @@ static void extensions__offered_and_refused(void **state)
 	env_close(&env);
 }
 
+/* SQ_DRAINED is for a program that asks for it with the attribute in its mask. IBA 10.3.1.5,
+ * ibv_modify_qp(3) */
+static void sqd__notifies_who_asks(void **state)
+{
+	(void)state;
+	for (int asks = 0; asks < 2; asks++) {
+		struct vb_qp_attr a = {.qp_state = VB_QPS_SQD, .en_sqd_async_notify = 1};
+		struct vb_qp *qp;
+
+		setup();
+		qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+		assert_int_equal(
+		    vb_qp_modify(qp, &a, VB_QP_STATE | (asks ? VB_QP_EN_SQD_ASYNC_NOTIFY : 0), 0),
+		    0);
+		if (asks)
+			env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_SQ_DRAINED);
+		env_no_event(&env);
+		env_close(&env);
+	}
+}
+
+/* A QP drains in SQD only: one that went on before it was drained does not say so any more. */
+static void query__drains_in_sqd_only(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_SQD}, got;
+	struct vb_tx_batch b;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, 0), 0);
+	vb_qp_query(qp, &got);
+	assert_true(got.sq_draining);
+	a.qp_state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, 0), 0);
+	vb_qp_query(qp, &got);
+	assert_false(got.sq_draining);
+	env_close(&env);
+}
+
+/* RESET ends the rate that was set, and what the peer was heard of: a QP that is used again is as
+ * a new one. IBA 10.3.1.1 */
+static void reset__ends_rate_and_communication(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	h.dqpn = vb_qp_number(qp);
+	for (int again = 0; again < 2; again++) {
+		env_up(&env, qp, &a, VB_QPS_RTR);
+		assert_int_equal(vb_qp_rate(qp), 0);
+		assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MIN, 0, 0), 0);
+		h.psn = vb_psn(0);
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+		env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_COMM_EST);
+		env_no_event(&env);
+		assert_int_equal(env_modify(&env, qp, &a, VB_QPS_RESET), 0);
+		assert_int_equal(qp->pace.kbps, 0);
+	}
+	env_close(&env);
+}
+
+/* A path that is set in SQD is that of all packets, also of data that may be marked. */
+static void sqd__another_path(void **state)
+{
+	struct vb_qp_attr a = env_attr(3, 0x21);
+	struct vb_cc_settings set;
+	struct vb_tx_batch b;
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&set, UINT64_C(40000000000));
+	env.cfg.cc = set;
+	env_open(&env, 64);
+	qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_SQD), 0);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_AV, 0), 0);
+	a.qp_state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, 0), 0);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->traffic_class & VB_ECN_MASK, VB_ECN_ECT0);
+	assert_int_equal(b.pkt[0].path->dgid.b[15], 3);
+	env_close(&env);
+}
+
+/* A QP of an SRQ says once that it takes no more receives, however often it flushes. IBA 11.6.3.5
+ */
+static void error__last_wqe_reached_once(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_srq *srq;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &srq), 0);
+	qp = env_qp(&env, VB_QPT_RC, srq);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_ERR), 0);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_QP_LAST_WQE_REACHED);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	(void)env_wc(&env, 1, VB_WC_WR_FLUSH_ERR);
+	env_no_event(&env);
+	env_close(&env);
+}
+
+/* An rnr_retry that is set in SQD holds for what is in flight. IBA 11.2.5.2 */
+static void sqd__another_rnr_retry(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_hdr rnr = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .aeth.syndrome = VB_SYNDROME_RNR | 14};
+	struct vb_tx_batch b;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	rnr.dqpn = vb_qp_number(qp);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_SQD), 0);
+	a.rnr_retry = 0;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_RNR_RETRY, 0), 0);
+	assert_int_equal(env_rx(&env, 2, &rnr, 0), VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_RNR_RETRY_EXC_ERR);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +411,12 @@ int main(void)
 	    cmocka_unit_test(modify__path_of_another_port),
 	    cmocka_unit_test(modify__cur_state),
 	    cmocka_unit_test(extensions__offered_and_refused),
+	    cmocka_unit_test(sqd__notifies_who_asks),
+	    cmocka_unit_test(query__drains_in_sqd_only),
+	    cmocka_unit_test(reset__ends_rate_and_communication),
+	    cmocka_unit_test(sqd__another_path),
+	    cmocka_unit_test(error__last_wqe_reached_once),
+	    cmocka_unit_test(sqd__another_rnr_retry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

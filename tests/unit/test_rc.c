@@ -262,6 +262,176 @@ static void window__is_half_of_all_psns(void **state)
 	env_close(&env);
 }
 
+static void no_receives(struct vb_rq_source *s, struct vb_rq *rq)
+{
+	(void)s;
+	(void)rq;
+}
+
+/* Receives that lie in a program's memory are uncounted until one is needed: they promise nothing,
+ * and limit nobody. IBA 9.7.7.2 */
+static void credit__of_receives_in_memory(void **state)
+{
+	struct vb_rq_source source = {.fetch = no_receives};
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY, .ack_req = true};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	vb_qp_set_source(qp, &source);
+	h.dqpn = vb_qp_number(qp);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, VB_SYNDROME_ACK | VB_CREDIT_UNLIMITED);
+	env_close(&env);
+}
+
+/* An RNR NAK that comes during the wait that another one began tells nothing new: it costs no
+ * retry. IBA 9.7.5.2.8 */
+static void rnr__again_during_the_wait(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .aeth.syndrome = VB_SYNDROME_RNR | 14};
+	struct vb_qp *qp;
+	vb_time due;
+
+	(void)state;
+	setup();
+	a.rnr_retry = 1;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	h.dqpn = vb_qp_number(qp);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	due = qp->timer[VB_TIMER_RNR];
+	env.now = due / 2;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	env_no_wc(&env);
+	assert_int_equal(env.counters.v[VB_COUNTER_rnr_nak_retry_err], 1);
+	assert_int_equal(qp->timer[VB_TIMER_RNR], due);
+	env.now = due;
+	vb_hca_handle_timeout(env.hca, due);
+	assert_int_equal(env_tx(&env, &b), 1);
+	env_close(&env);
+}
+
+/* What answers a FLUSH or an ATOMIC WRITE is a READ response without payload; one that has some is
+ * none that a responder may send. IBA A19.4.1, 9.9.2.4 */
+static void response__to_a_flush_is_empty(void **state)
+{
+	(void)state;
+	for (uint32_t len = 0; len <= 8; len += 8) {
+		struct vb_send_wr wr = {.wr_id = 1,
+					.opcode = VB_WR_FLUSH,
+					.flags = VB_SEND_SIGNALED,
+					.flush = VB_FLUSH_GLOBAL,
+					.flush_len = 8};
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_RESP_ONLY,
+				   .aeth.syndrome = VB_CREDIT_UNLIMITED};
+		struct vb_qp *qp;
+
+		setup();
+		qp = rts(0, 0, 4);
+		h.dqpn = vb_qp_number(qp);
+		assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+		assert_int_equal(env_tx(&env, &b), 1);
+		assert_int_equal(env_rx(&env, 2, &h, len), len ? VB_VERDICT_LENGTH : VB_VERDICT_OK);
+		(void)env_wc(&env, 1, len ? VB_WC_BAD_RESP_ERR : VB_WC_SUCCESS);
+		env_close(&env);
+	}
+}
+
+/* The bytes of each message are counted from none, and a message of several packets does not end
+ * with an empty one. IBA 9.7.4.1.6 */
+static void message__bytes_of_each(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_SEND_FIRST};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	h.dqpn = vb_qp_number(qp);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(env_recv(&env, qp, i, ENV_MEM / 2), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(request(qp, i == 1 ? VB_OP_SEND_ONLY : VB_OP_WRITE_ONLY_IMM, i, 8),
+				 VB_VERDICT_OK);
+		assert_int_equal(env_wc(&env, i, VB_WC_SUCCESS).byte_len, 8);
+	}
+	h.psn = vb_psn(3);
+	assert_int_equal(env_rx(&env, 2, &h, 1024), VB_VERDICT_OK);
+	h.opcode = VB_TRANSPORT_RC | VB_OP_SEND_LAST;
+	h.psn = vb_psn(4);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_INVALID_REQUEST);
+	env_close(&env);
+}
+
+/* Messages are counted without end: credits hold across the wrap of the count. IBA 9.7.7.2 */
+static void credit__count_wraps(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK, .aeth.syndrome = 2};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	h.dqpn = vb_qp_number(qp);
+	qp->req.rsn_post = qp->req.rsn_acked = UINT32_MAX - 3;
+	assert_int_equal(env_send(&env, qp, 0, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	for (uint64_t i = 1; i < 7; i++)
+		assert_int_equal(env_send(&env, qp, i, VB_WR_SEND, 8), 0);
+	for (uint32_t psn = 2; psn <= 6; psn += 2) { /* two at a time */
+		assert_int_equal(env_tx(&env, &b), 2);
+		assert_int_equal(env_hdr(&b.pkt[1]).psn.v, psn);
+		h.psn = vb_psn(psn);
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	}
+	env_close(&env);
+}
+
+/* The DSCP that ACKs are given leaves the ECN bits of the QP's path. REG-08 */
+static void ack_dscp__leaves_the_ecn_bits(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery = (struct vb_recovery){.ack_dscp_force = true, .ack_dscp = 48};
+	env_open(&env, 64);
+	a.path.traffic_class = 0x0a;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 0, 8), VB_VERDICT_OK);
+	(void)answer();
+	assert_int_equal(b.pkt[0].path->traffic_class, 0xc2);
+	env_close(&env);
+}
+
+/* Work that takes no receive solicits no event, whatever its flags. IBA 9.2.3 */
+static void solicited__only_where_a_receive_is_taken(void **state)
+{
+	struct vb_send_wr wr = {.flags = VB_SEND_SOLICITED};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	for (int imm = 0; imm < 2; imm++) {
+		wr.opcode = imm ? VB_WR_RDMA_WRITE_IMM : VB_WR_RDMA_WRITE;
+		assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+		assert_int_equal(env_tx(&env, &b), 1);
+		assert_int_equal(env_hdr(&b.pkt[0]).solicited, imm);
+	}
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +442,13 @@ int main(void)
 	    cmocka_unit_test(completion__of_each_kind),
 	    cmocka_unit_test(completion__vendor_err),
 	    cmocka_unit_test(completion__unsignaled_error),
+	    cmocka_unit_test(credit__of_receives_in_memory),
+	    cmocka_unit_test(rnr__again_during_the_wait),
+	    cmocka_unit_test(response__to_a_flush_is_empty),
+	    cmocka_unit_test(message__bytes_of_each),
+	    cmocka_unit_test(credit__count_wraps),
+	    cmocka_unit_test(ack_dscp__leaves_the_ecn_bits),
+	    cmocka_unit_test(solicited__only_where_a_receive_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -534,6 +534,33 @@ static void move_text__each_has_one(void **state)
 	assert_string_equal(vb_rto_move_text(VB_RTO_MOVE_CNT), "?");
 }
 
+/* REG-34: the last slot of its kind takes all timers that are longer. */
+static void slot__of_the_longest(void **state)
+{
+	struct vb_rto r = {.cur_exp = 58};
+	unsigned slot;
+
+	(void)state;
+	for (; r.cur_exp < 80; r.cur_exp++) {
+		(void)vb_adp_timeout(&r, &worked, &slot);
+		assert_int_equal(slot, r.cur_exp < 61 ? r.cur_exp + 2u : 63);
+	}
+}
+
+/* REG-18: the QP's own count, set while a timer runs, holds from the next one on. */
+static void total__changes_under_way(void **state)
+{
+	struct vb_recovery set = worked;
+	struct ladder l;
+
+	(void)state;
+	set.profile.qp_total_timeout = true;
+	ladder_init(&l, &set, 14, 7, 1);
+	armed(&l);
+	vb_rto_set_extended(&l.rto, &l.rules, 2);
+	assert_int_equal(vb_rto_budget(&l.rto, l.now), 2 * 67108864);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,6 +588,8 @@ int main(void)
 	    cmocka_unit_test(fixed__least_timeout),
 	    cmocka_unit_test(fixed__counts_retries),
 	    cmocka_unit_test(move_text__each_has_one),
+	    cmocka_unit_test(slot__of_the_longest),
+	    cmocka_unit_test(total__changes_under_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,12 +133,46 @@ static void initial__desynchronizes(void **state)
 	assert_uint_in_range(sum, runs * 515 / 100, runs * 535 / 100);
 }
 
+/* An initial value beyond what a ladder can climb is the highest that there is. ADP-01, ADP-03 */
+static void initial__saturates(void **state)
+{
+	struct vb_recovery set = worked;
+	struct ladder l;
+
+	(void)state;
+	set.profile.timeout_init_low_bound = set.profile.timeout_init_range_size = UINT8_MAX;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		ladder_init(&l, &set, 0, 7, seed);
+		assert_int_equal(l.rto.cur_exp, UINT8_MAX);
+	}
+}
+
+/* A range that reaches beyond the highest value ends with it. ADP-03, ADP-21 */
+static void lower__into_a_range_that_saturates(void **state)
+{
+	struct vb_adp_profile p = worked.profile;
+	struct vb_rto r = {.cur_exp = 210, .range = 1};
+
+	(void)state;
+	p.timeout_range[0].range_low_bound = 200;
+	p.timeout_range[0].range_size = 100;
+	p.timeout_range[1] = (struct vb_adp_range){.prev_range_index = 0,
+						   .dec_mode = VB_ADP_DEC_DIV_2,
+						   .range_low_bound = 210,
+						   .range_size = 1};
+	assert_int_equal(vb_adp_lower(&r, &p), VB_RTO_PREV_RANGE);
+	assert_int_equal(r.cur_exp, 210);
+	assert_int_equal(r.range, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(initial__drawn_from_window),
 	    cmocka_unit_test(initial__desynchronizes),
 	    cmocka_unit_test(ladder__properties),
+	    cmocka_unit_test(initial__saturates),
+	    cmocka_unit_test(lower__into_a_range_that_saturates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -367,6 +367,208 @@ static void report__what_is_sent_again_is_paced(void **state)
 	env_close(&env);
 }
 
+/* A packet of before the first that can be outstanding decides nothing about selective repeat: the
+ * first that is accepted does. core/selective/selective.h */
+static void agreement__not_by_an_old_packet(void **state)
+{
+	const struct run run[] = {{0, 1}};
+	struct vb_qp *qp = start();
+	struct vb_hdr old = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .dqpn = vb_qp_number(qp),
+			     .psn = vb_psn(FIRST - 1),
+			     .aeth.syndrome = 31};
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, PKTS * MTU), 0);
+	assert_int_equal(env_tx(&env, &b), PKTS);
+	assert_int_equal(env_rx(&env, 2, &old, 0), VB_VERDICT_DUPLICATE);
+	report(qp, PKTS, run, 1);
+	assert_sent((const uint32_t[]){0}, 1);
+	assert_sent(NULL, 0);
+	env_close(&env);
+}
+
+/* The last of the packets that are sent again asks for an ACK, those before it do not. */
+static void report__last_of_what_is_sent_again_asks(void **state)
+{
+	const struct run run[] = {{0, 1}, {3, 2}};
+
+	(void)state;
+	report(requester(), PKTS, run, 2);
+	assert_sent((const uint32_t[]){0, 3, 4}, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(env_hdr(&b.pkt[i]).ack_req, i == 2);
+	env_close(&env);
+}
+
+/* The next packet is a report of @extent packets in which every other one is missing, as many as
+ * there is room for. */
+static void assert_full_report(uint32_t at, uint32_t extent)
+{
+	const uint8_t *body = b.pkt[0].hdr + VB_BTH_LEN + 4;
+	struct vb_hdr h = answer();
+
+	assert_int_equal(h.aeth.syndrome, VB_NAK_PSN_SEQ);
+	assert_int_equal(h.psn.v, vb_psn(FIRST + at).v);
+	assert_int_equal(b.pkt[0].hdr_len, VB_BTH_LEN + 4 + 4 + 4 * VB_SR_RUNS);
+	assert_int_equal(be32_get(body), extent);
+	for (uint32_t i = 0; i < VB_SR_RUNS; i++)
+		assert_int_equal(be32_get(body + 4 + 4 * i), 2 * i << 16 | 1);
+}
+
+/* A report has so many runs. It goes to the highest packet that has arrived all the same, and the
+ * next one names what had no room. */
+static void report__of_more_runs_than_it_holds(void **state)
+{
+	struct vb_qp *qp = start();
+
+	(void)state;
+	for (uint32_t i = 0; i < VB_SR_RUNS + 2; i++)
+		arrives(qp, 2 * i + 1, false);
+	assert_full_report(0, 2 * (VB_SR_RUNS + 2));
+	arrives(qp, 0, false);
+	arrives(qp, 2, false);
+	assert_full_report(4, 2 * VB_SR_RUNS);
+	env_close(&env);
+}
+
+/* A report that is full says nothing of what lies behind its last run: what the next one names
+ * there is missing too. */
+static void report__full_ends_with_its_last_run(void **state)
+{
+	struct vb_mr_attr attr = {.length = 1 << 20, .access = ENV_ACCESS};
+	struct vb_sge sge = {0, 40 * MTU, 0};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE};
+	struct run run[VB_SR_RUNS];
+	struct vb_qp *qp = start();
+	struct vb_mr *wide;
+	uint32_t sent = 0;
+
+	(void)state;
+	assert_int_equal(vb_mr_create(env.pd, &attr, &wide), 0);
+	sge.lkey = vb_mr_lkey(wide);
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	while (env_tx(&env, &b))
+		sent += b.cnt;
+	assert_int_equal(sent, 40);
+	for (uint16_t i = 0; i < VB_SR_RUNS; i++)
+		run[i] = (struct run){(uint16_t)(2 * i), 1};
+	report(qp, 40, run, VB_SR_RUNS);
+	assert_int_equal(env_tx(&env, &b), VB_SR_RUNS);
+	run[0] = (struct run){0, 1};
+	report_from(qp, 2 * VB_SR_RUNS, 40 - 2 * VB_SR_RUNS, run, 1);
+	assert_sent((const uint32_t[]){2 * VB_SR_RUNS}, 1);
+	env_close(&env);
+}
+
+/* The pool bounds what all QPs keep: a packet without room is dropped, and comes again. A QP that
+ * goes gives its part of it back, and an adapter without a pool offers nothing. */
+static void keep__as_much_as_the_pool_has(void **state)
+{
+	struct vb_hdr h = {
+	    .opcode = VB_TRANSPORT_RC | VB_OP_WRITE_MIDDLE, .psn = vb_psn(0), .selective = true};
+	struct vb_qp *qp;
+
+	(void)state;
+	for (uint32_t room = 0; room < 2; room++) {
+		env_config(&env);
+		env.cfg.recovery.selective_repeat_forced_en = true;
+		env.cfg.limits.ooo_pkts = room;
+		env_open(&env, 256);
+		qp = rts(FIRST, FIRST, 4);
+		assert_int_equal(qp->sr != NULL, room);
+		if (room) {
+			h.dqpn = vb_qp_number(qp);
+			assert_int_equal(env_rx(&env, 2, &h, MTU), VB_VERDICT_OK);
+			assert_int_equal(env.hca->sr_pool.free_cnt, 0);
+			h.psn = vb_psn(2);
+			assert_int_equal(env_rx(&env, 2, &h, MTU), VB_VERDICT_PSN);
+			assert_int_equal(qp->sr->kept_cnt, 1);
+			assert_int_equal(vb_qp_destroy(qp), 0);
+			assert_int_equal(env.hca->sr_pool.free_cnt, 1);
+		}
+		env_close(&env);
+	}
+}
+
+/* A report is words: one with padding is none, and the requester goes back. */
+static void report__with_padding(void **state)
+{
+	static const uint32_t all[PKTS] = {0, 1, 2, 3, 4, 5, 6, 7};
+	struct vb_qp *qp = requester();
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .dqpn = vb_qp_number(qp),
+			   .pkey = VB_PKEY_DEFAULT,
+			   .psn = vb_psn(FIRST),
+			   .pad = 1,
+			   .selective = true,
+			   .aeth.syndrome = VB_NAK_PSN_SEQ};
+	struct vb_path path = env_path(2);
+	uint8_t pkt[VB_HDR_MAX + 8];
+	uint32_t len = vb_hdr_emit(&h, pkt);
+	struct vb_rx rx = {.pkt = pkt, .len = len + 8, .avail = len + 8, .path = &path};
+
+	(void)state;
+	path.sgid = env_gid(2);
+	path.dgid = env_gid(1);
+	be32_put(pkt + len, PKTS);
+	be32_put(pkt + len + 4, 1);
+	(void)vb_hca_handle_packet(env.hca, &rx, env.now);
+	assert_sent(all, PKTS);
+	env_close(&env);
+}
+
+/* What reports told when PSNs were others, a wrap ago, hides nothing of what is missing now. */
+static void report__behind_one_of_long_ago(void **state)
+{
+	const struct run run[] = {{0, 1}, {3, 1}};
+	struct vb_qp *qp = requester();
+
+	(void)state;
+	qp->sr->psn_told = vb_psn(FIRST + 0x700000);
+	report(qp, PKTS, run, 2);
+	assert_sent((const uint32_t[]){0, 3}, 2);
+	env_close(&env);
+}
+
+/* A trace tells what a report says: from where to where it goes, how much is missing, and how much
+ * of that is to be sent again. trace/events.def */
+static void report__is_traced(void **state)
+{
+	const struct run run[] = {{0, 1}, {3, 2}};
+	struct vb_qp *qp = requester();
+
+	(void)state;
+	traced_cnt = 0;
+	env.hca->cfg.trace =
+	    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_MISSING, .emit = note_event};
+	report(qp, 2, run, 1);
+	(void)env_tx(&env, &b);
+	report(qp, PKTS - 1, run, 2);
+	assert_int_equal(traced_cnt, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(traced[i].arg[0], FIRST);
+		assert_int_equal(traced[i].arg[1], vb_psn(FIRST + (i ? PKTS - 1 : 2)).v);
+		assert_int_equal(traced[i].arg[2], i ? 3 : 1);
+		assert_int_equal(traced[i].arg[3], i ? 2 : 1);
+	}
+	env_close(&env);
+}
+
+/* What a report asks for lies in memory that is gone: the requester goes back, and fails there. */
+static void report__of_memory_that_is_gone(void **state)
+{
+	const struct run run[] = {{0, 1}};
+	struct vb_qp *qp = requester();
+
+	(void)state;
+	report(qp, PKTS, run, 1);
+	assert_int_equal(vb_mr_destroy(env.mr), 0);
+	(void)env_tx(&env, &b);
+	(void)env_wc(&env, 1, VB_WC_LOC_PROT_ERR);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +584,15 @@ int main(void)
 	    cmocka_unit_test(report__later_ones_do_not_renew_the_wait),
 	    cmocka_unit_test(report__of_more_than_there_is_room_for),
 	    cmocka_unit_test(report__what_is_sent_again_is_paced),
+	    cmocka_unit_test(agreement__not_by_an_old_packet),
+	    cmocka_unit_test(report__last_of_what_is_sent_again_asks),
+	    cmocka_unit_test(report__of_more_runs_than_it_holds),
+	    cmocka_unit_test(report__full_ends_with_its_last_run),
+	    cmocka_unit_test(keep__as_much_as_the_pool_has),
+	    cmocka_unit_test(report__with_padding),
+	    cmocka_unit_test(report__behind_one_of_long_ago),
+	    cmocka_unit_test(report__is_traced),
+	    cmocka_unit_test(report__of_memory_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -378,6 +378,164 @@ static void slow_restart__after_a_pause_begins_an_account(void **state)
 	env_close(&env);
 }
 
+/* Timers that fired are counted at the port of the QP. REG-34 */
+static void fired__at_the_port_of_the_qp(void **state)
+{
+	static struct vb_adp_fired fired[3];
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	uint64_t cnt[3] = {0};
+	struct vb_qp *qp;
+
+	(void)state;
+	memset(fired, 0, sizeof fired);
+	env_config(&env);
+	vb_recovery_set_lossy(&env.cfg.recovery);
+	env.cfg.port_cnt = 2;
+	env.cfg.port[2] = env.cfg.port[1];
+	for (int port = 1; port <= 2; port++)
+		env.cfg.port[port].adp_fired = &fired[port];
+	env_open(&env, 64);
+	a.port = a.path.port = 2;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+	(void)env_tx(&env, &b);
+	time_out(qp);
+	for (int port = 1; port <= 2; port++)
+		for (unsigned i = 0; i < VB_ADP_FIRED_SLOTS; i++)
+			cnt[port] += fired[port].slot[i];
+	assert_int_equal(cnt[1], 0);
+	assert_int_equal(cnt[2], 1);
+	env_close(&env);
+}
+
+/* Settings of recovery for the whole adapter are those of each port, the last too. */
+static void set_recovery__of_every_port(void **state)
+{
+	struct vb_recovery set = {.ack_dscp = 5};
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_hca_set_recovery(env.hca, &set, 0), 0);
+	for (uint8_t port = 1; port <= VB_HCA_PORTS_MAX; port++)
+		assert_int_equal(vb_hca_recovery(env.hca, port)->ack_dscp, 5);
+	set.ack_dscp = VB_DSCP_MAX + 1;
+	assert_int_equal(vb_hca_set_recovery(env.hca, &set, 0), -EINVAL);
+	assert_int_equal(vb_hca_recovery(env.hca, 1)->ack_dscp, 5);
+	env_close(&env);
+}
+
+/* A QP with a window asks for READs in pieces of half of it, of whole packets, also where the
+ * window is the usual one. REG-07 (roce_tx_window_en) */
+static void read__in_pieces_of_half_a_window(void **state)
+{
+	static const struct {
+		uint32_t window, piece;
+	} rows[] = {{0, VB_TX_WINDOW_BYTES / 2}, {64 * 1024, 32 * 1024}, {7000, 3072}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct vb_mr_attr attr = {.length = 1 << 22, .access = ENV_ACCESS};
+		struct vb_sge sge = {0, 1 << 22, 0};
+		struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_READ};
+		struct vb_mr *wide;
+
+		env_config(&env);
+		env.cfg.recovery = (struct vb_recovery){.roce_tx_window_en = true,
+							.tx_window_bytes = rows[i].window};
+		env_open(&env, 64);
+		assert_int_equal(vb_mr_create(env.pd, &attr, &wide), 0);
+		sge.lkey = vb_mr_lkey(wide);
+		assert_int_equal(vb_qp_post_send(rts(0, 0, 4), &wr, 0), 0);
+		assert_true(env_tx(&env, &b) > 0);
+		assert_int_equal(env_hdr(&b.pkt[0]).reth.len, rows[i].piece);
+		env_close(&env);
+	}
+}
+
+/* A packet of another host, with CE or without. */
+static void arrives(const struct vb_qp *qp, struct vb_hdr h, uint8_t ecn, uint32_t len)
+{
+	struct vb_path path = env_path(1);
+	uint8_t pkt[VB_HDR_MAX + 8] = {0};
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+
+	path.sgid = env_gid(2);
+	path.traffic_class = ecn;
+	h.dqpn = vb_qp_number(qp);
+	h.pkey = VB_PKEY_DEFAULT;
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt) + len;
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+}
+
+/* A CNP leaves before the work of all QPs that had their turn coming. A CNP that is marked itself
+ * draws none. CC-04 */
+static void cnp__before_the_work_of_others(void **state)
+{
+	struct vb_hdr write = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY,
+			       .reth = {.va = ENV_IOVA, .len = 8}};
+	struct vb_qp *busy, *marked;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env_open(&env, 64);
+	busy = rts(0, 0, 4);
+	marked = rts(0, 0, 4);
+	write.reth.rkey = vb_mr_rkey(env.mr);
+	assert_int_equal(env_send(&env, busy, 1, VB_WR_RDMA_WRITE, 8), 0);
+	arrives(marked, write, VB_ECN_CE, 8);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(b.pkt[0].hdr[0], VB_OPCODE_CNP);
+	env.now = VB_SEC;
+	arrives(marked, (struct vb_hdr){.opcode = VB_OPCODE_CNP, .becn = true}, VB_ECN_CE, 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	env_close(&env);
+}
+
+/* A ramp under way ends when slow restart is switched off: what was held back leaves. REG-07 */
+static void slow_restart__switched_off(void **state)
+{
+	struct vb_recovery off = {0};
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery =
+	    (struct vb_recovery){.roce_slow_restart_en = true, .slow_restart_bytes = 1024};
+	env_open(&env, 64);
+	qp = rts(0, 0, 4);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8192), 0);
+	assert_int_equal(env_tx(&env, &b), 8);
+	time_out(qp);
+	assert_int_equal(b.cnt, 1);
+	assert_int_equal(vb_hca_set_port_recovery(env.hca, 1, &off), 0);
+	acked(qp, 0, 31);
+	assert_int_equal(env_tx(&env, &b), 7);
+	env_close(&env);
+}
+
+/* The pause before a ramp is the usual one where the settings name none. REG-07 */
+static void slow_restart__after_the_usual_pause(void **state)
+{
+	(void)state;
+	for (uint32_t early = 0; early < 2; early++) {
+		struct vb_qp *qp;
+
+		env_config(&env);
+		env.cfg.recovery = (struct vb_recovery){.roce_slow_restart_en = true,
+							.roce_slow_restart_idle_en = true,
+							.slow_restart_bytes = 1024};
+		env_open(&env, 64);
+		qp = rts(0, 0, 4);
+		env.now = VB_IDLE_RESTART_NS - early;
+		assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 4096), 0);
+		(void)env_tx(&env, &b);
+		assert_int_equal(qp->req.window.pkts, early ? 0 : 1);
+		env_close(&env);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +552,12 @@ int main(void)
 	    cmocka_unit_test(slow_restart__is_traced),
 	    cmocka_unit_test(cc_close__writes_back),
 	    cmocka_unit_test(slow_restart__after_a_pause_begins_an_account),
+	    cmocka_unit_test(fired__at_the_port_of_the_qp),
+	    cmocka_unit_test(set_recovery__of_every_port),
+	    cmocka_unit_test(read__in_pieces_of_half_a_window),
+	    cmocka_unit_test(cnp__before_the_work_of_others),
+	    cmocka_unit_test(slow_restart__switched_off),
+	    cmocka_unit_test(slow_restart__after_the_usual_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

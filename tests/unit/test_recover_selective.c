@@ -438,6 +438,23 @@ static void read__in_pieces(void **state)
 	env_close(&env);
 }
 
+/* The numbers of requests wrap: what was asked for before the wrap is older all the same. */
+static void answers__numbers_wrap(void **state)
+{
+	struct vb_qp *qp = start(1, 0);
+
+	(void)state;
+	post(qp, 1, 8);
+	assert_int_equal(env_tx(&env, &b), 1);
+	env.now += 50 * VB_USEC;
+	qp->sr->asked_cnt = UINT32_MAX - 1;
+	assert_int_equal(answered(qp, 1), 1); /* for 0, the last number */
+	assert_int_equal(answered(qp, 3), 1); /* for 2, number 1 */
+	env.now += 50 * VB_USEC;
+	assert_int_equal(answered(qp, 2), 1); /* for 0 once more */
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +466,7 @@ int main(void)
 	    cmocka_unit_test(repeats__more_than_there_is_room_for),
 	    cmocka_unit_test(repeats__of_a_read_under_way),
 	    cmocka_unit_test(read__in_pieces),
+	    cmocka_unit_test(answers__numbers_wrap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,7 @@ static void profile_warn__initial_value_outside_ranges(void **state)
 	assert_string_equal(f.field, "timeout_init_low_bound");
 	assert_int_equal(vb_adp_profile_check(&p, NULL), 0);
 	p.timeout_init_low_bound = 18;
+	p.timeout_init_range_size = 2;
 	assert_true(vb_adp_profile_warn(&p, &f)); /* 19 is the upper bound, not a value */
 	p.timeout_init_range_size = 0;
 	assert_false(vb_adp_profile_warn(&p, &f)); /* ADP-02 */

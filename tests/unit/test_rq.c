@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receive queues and shared ones: capacity, order, limits, resizing. IBA 10.2.9, IBT-30, IBT-43 */
+#include "core/xrc/xrc.h"
 #include "core_env.h"
 
 static struct env env;
@@ -314,6 +315,98 @@ static void xrc_srq__numbers(void **state)
 	env_close(&env);
 }
 
+/* The SGEs of a receive may be 4 GiB and more together: it has room for any message. */
+static void receive__of_4_gib(void **state)
+{
+	struct vb_mr_attr a = {.kind = VB_MR_NULL, .access = VB_ACCESS_LOCAL_WRITE};
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_SEND_ONLY};
+	struct vb_sge sge[2] = {{0, 1u << 31, 0}, {0, 1u << 31, 0}};
+	struct vb_mr *nowhere;
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 16);
+	assert_int_equal(vb_mr_create(env.pd, &a, &nowhere), 0);
+	sge[0].lkey = sge[1].lkey = vb_mr_lkey(nowhere);
+	qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	h.dqpn = vb_qp_number(qp);
+	assert_int_equal(vb_qp_post_recv(qp, &(struct vb_recv_wr){1, sge, 2}, 0), 0);
+	assert_int_equal(env_rx(&env, 2, &h, 8), VB_VERDICT_OK);
+	assert_int_equal(env_wc(&env, 1, VB_WC_SUCCESS).byte_len, 8);
+	env_close(&env);
+}
+
+/* An SRQ with an armed limit does not become smaller than that. ibv_modify_srq(3) */
+static void srq_resize__not_below_the_limit(void **state)
+{
+	uint32_t wr_max, sge_max, limit;
+	struct vb_srq *srq;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 16);
+	assert_int_equal(vb_srq_create(env.pd, 8, 1, 5, NULL, &srq), 0);
+	assert_int_equal(vb_srq_resize(srq, 4), -EINVAL);
+	vb_srq_query(srq, &wr_max, &sge_max, &limit);
+	assert_true(wr_max == 8 && limit == 5);
+	assert_int_equal(vb_srq_resize(srq, 5), 0);
+	assert_int_equal(vb_srq_set_limit(srq, 6), -EINVAL);
+	assert_int_equal(vb_srq_set_limit(srq, 0), 0);
+	assert_int_equal(vb_srq_resize(srq, 4), 0);
+	env_close(&env);
+}
+
+/* Each XRC SRQ is found by its number, however many have come since. IBA A14.2 */
+static void xrc_srq__found_among_many(void **state)
+{
+	enum { CNT = 40 }; /* the table grows more than once */
+	const struct vb_srq_cap cap = {.wr_max = 1, .sge_max = 1};
+	struct vb_qp_init init = {.type = VB_QPT_XRC_TGT};
+	struct vb_srq *s[CNT];
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 16);
+	assert_int_equal(vb_xrcd_create(env.hca, &init.xrcd), 0);
+	assert_int_equal(vb_qp_create(NULL, &init, &qp), 0);
+	for (int i = 0; i < CNT; i++)
+		assert_int_equal(vb_xrc_srq_create(env.pd, init.xrcd, env.cq, &cap, NULL, &s[i]),
+				 0);
+	for (int i = 0; i < CNT; i++)
+		assert_ptr_equal(vb_xrc_pd(qp, vb_srq_number(s[i])), env.pd);
+	env_close(&env);
+}
+
+/* An XRC SRQ is made as a whole or not at all, wherever memory runs out. */
+static void xrc_srq__without_memory(void **state)
+{
+	const struct vb_srq_cap cap = {.wr_max = 1, .sge_max = 1};
+	struct vb_xrcd *x;
+	struct vb_srq *s;
+	uint32_t n;
+
+	(void)state;
+	for (n = 1;; n++) {
+		int err;
+
+		env_config(&env);
+		env_open(&env, 16);
+		assert_int_equal(vb_xrcd_create(env.hca, &x), 0);
+		env.fail_at = env.calls + n;
+		err = vb_xrc_srq_create(env.pd, x, env.cq, &cap, NULL, &s);
+		if (!err)
+			break;
+		assert_int_equal(err, -ENOMEM);
+		assert_int_equal(env.hca->srq_cnt, 0);
+		assert_int_equal(vb_xrcd_destroy(x), 0);
+		env_close(&env);
+	}
+	assert_true(n > 2); /* the SRQ has memory, and so has the table of numbers */
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +419,10 @@ int main(void)
 	    cmocka_unit_test(srq__limit_event),
 	    cmocka_unit_test(srq_resize__keeps_what_is_posted),
 	    cmocka_unit_test(srq__in_use_and_of_another_domain),
+	    cmocka_unit_test(receive__of_4_gib),
+	    cmocka_unit_test(srq_resize__not_below_the_limit),
+	    cmocka_unit_test(xrc_srq__found_among_many),
+	    cmocka_unit_test(xrc_srq__without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

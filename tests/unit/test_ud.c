@@ -237,6 +237,31 @@ static void receive__states(void **state)
 	}
 }
 
+/* A datagram that is too long for a receive of an SRQ ends that receive, not the QP, and is
+ * counted. Class E, IBA 9.9.3.1 */
+static void receive__too_short_of_an_srq(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_srq *srq;
+	struct vb_sge sge;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 64);
+	assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &srq), 0);
+	sge = env_sge(&env, 0, 47); /* 40 of them are the GRH's */
+	assert_int_equal(vb_srq_post(srq, &(struct vb_recv_wr){1, &sge, 1}), 0);
+	qp = env_qp(&env, VB_QPT_UD, srq);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_int_equal(
+	    datagram((struct vb_hdr){.opcode = VB_OP_SEND_ONLY, .deth.qkey = ENV_QKEY}, 8),
+	    VB_VERDICT_LENGTH);
+	(void)env_wc(&env, 1, VB_WC_LOC_LEN_ERR);
+	assert_int_equal(vb_qp_get_state(qp), VB_QPS_RTS);
+	assert_int_equal(env.counters.v[VB_COUNTER_resp_local_length_error], 1);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +273,7 @@ int main(void)
 	    cmocka_unit_test(receive__into_memory_that_is_gone),
 	    cmocka_unit_test(receive__longer_than_the_mtu),
 	    cmocka_unit_test(receive__states),
+	    cmocka_unit_test(receive__too_short_of_an_srq),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

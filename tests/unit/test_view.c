@@ -308,6 +308,145 @@ static void waits__for_its_rate(void **state)
 	env_close(&env);
 }
 
+/* Receives are those of the SRQ, for a QP that has one. */
+static void recvs__of_the_srq(void **state)
+{
+	struct vb_qp *qp = ready(), *with;
+	struct vb_sge sge = env_sge(&env, 0, 8);
+	struct vb_srq *srq;
+
+	(void)state;
+	assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &srq), 0);
+	with = env_qp(&env, VB_QPT_RC, srq);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(vb_srq_post(srq, &(struct vb_recv_wr){i, &sge, 1}), 0);
+	assert_int_equal(env_recv(&env, qp, 1, 8), 0);
+	assert_int_equal(view_of(with).recvs, 3);
+	assert_true(view_of(with).is_srq);
+	assert_int_equal(view_of(qp).recvs, 1);
+	assert_false(view_of(qp).is_srq);
+	env_close(&env);
+}
+
+/* Bytes in flight are those of all QPs to the address, beside what there may be. */
+static void in_flight__to_the_address(void **state)
+{
+	struct vb_qp *qp = ready(), *other;
+
+	(void)state;
+	env.hca->cfg.peer_window_bytes = 1 << 20;
+	other = env_rts(&env, VB_QPT_RC, 2, 0x22);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 100), 0);
+	assert_int_equal(env_send(&env, other, 1, VB_WR_RDMA_WRITE, 1000), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(view_of(qp).peer_inflight, 1100 + 2 * VB_PACKET_OVERHEAD);
+	assert_int_equal(view_of(qp).peer_window, 1 << 20);
+	env_close(&env);
+}
+
+/* A QP recovers from when it goes back until something is acknowledged. */
+static void recovering__until_something_is_acknowledged(void **state)
+{
+	struct vb_qp *qp = ready();
+	struct vb_hdr ack = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .dqpn = vb_qp_number(qp),
+			     .psn = vb_psn(SQ_PSN),
+			     .aeth.syndrome = 31};
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	(void)env_tx(&env, &b);
+	assert_false(view_of(qp).is_recovering);
+	env.now = view_of(qp).ack_at;
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_true(view_of(qp).is_recovering);
+	(void)env_tx(&env, &b);
+	(void)env_rx(&env, 2, &ack, 0);
+	assert_false(view_of(qp).is_recovering);
+	env_close(&env);
+}
+
+/* Selective repeat is shown once both ends have agreed on it, not when this one offers it. */
+static void selective__once_both_have_agreed(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_hdr ack = {
+	    .opcode = VB_TRANSPORT_RC | VB_OP_ACK, .selective = true, .aeth.syndrome = 31};
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery.selective_repeat_forced_en = true;
+	env_open(&env, 64);
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	ack.dqpn = vb_qp_number(qp);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	(void)env_tx(&env, &b);
+	assert_false(view_of(qp).is_selective);
+	assert_int_equal(env_rx(&env, 2, &ack, 0), VB_VERDICT_OK);
+	assert_true(view_of(qp).is_selective);
+	env_close(&env);
+}
+
+/* RNR NAKs that are forgiven still, down from rnr_retry. */
+static void rnr_left__goes_down(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_hdr rnr = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .aeth.syndrome = VB_SYNDROME_RNR | 14};
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 64);
+	a.rnr_retry = 3;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	rnr.dqpn = vb_qp_number(qp);
+	assert_int_equal(view_of(qp).rnr_left, 3);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	(void)env_tx(&env, &b);
+	(void)env_rx(&env, 2, &rnr, 0);
+	assert_int_equal(view_of(qp).rnr_left, 2);
+	env_close(&env);
+}
+
+static uint32_t no_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	(void)ctx;
+	(void)path;
+	(void)dqpn;
+	(void)now;
+	return 0;
+}
+
+/* A QP whose receiver has no room waits for that. */
+static void waits__for_room_at_the_receiver(void **state)
+{
+	struct vb_qp *qp = ready();
+
+	(void)state;
+	env.hca->cfg.rx_credit = no_room;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	assert_int_equal(view_of(qp).block, VB_BLOCK_RX_CREDIT);
+	env_close(&env);
+}
+
+/* There is no view of a QP that does not exist, and no sample. */
+static void view__of_no_qp(void **state)
+{
+	uint32_t qpn = vb_qp_number(ready()) + 1;
+	struct vb_qp_sample is;
+	struct vb_qp_view v;
+
+	(void)state;
+	assert_false(vb_hca_view(env.hca, qpn, 0, &v));
+	assert_false(vb_hca_sample(env.hca, qpn, 0, &is));
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +463,13 @@ int main(void)
 	    cmocka_unit_test(waits__of_a_requester),
 	    cmocka_unit_test(sample__of_congestion_control),
 	    cmocka_unit_test(waits__for_its_rate),
+	    cmocka_unit_test(recvs__of_the_srq),
+	    cmocka_unit_test(in_flight__to_the_address),
+	    cmocka_unit_test(recovering__until_something_is_acknowledged),
+	    cmocka_unit_test(selective__once_both_have_agreed),
+	    cmocka_unit_test(rnr_left__goes_down),
+	    cmocka_unit_test(waits__for_room_at_the_receiver),
+	    cmocka_unit_test(view__of_no_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,21 +3,9 @@
  * A target that other adapters of its host have open, see core/share/open.h: what a handle is told
  * and asks, who goes first, and what no adapter sends. IBT-22
  */
-#include "core/share/open.h"
 #include "core/view.h"
 
 #include "xrc_env.h"
-
-static void settle(void)
-{
-	bool did;
-
-	do {
-		did = false;
-		for (uint32_t i = INI; i < HOSTS; i++)
-			did |= !w.gone[i] && host_step(i, w.env[i].now);
-	} while (did);
-}
 
 /* What @host is told about the target @qpn. */
 static int ask(uint32_t host, uint32_t qpn, struct vb_xrc_ask *a)
@@ -29,24 +17,20 @@ static int ask(uint32_t host, uint32_t qpn, struct vb_xrc_ask *a)
 	return a->err;
 }
 
-static struct vb_qp *open_at(uint32_t host)
+/* The same as open_at(); the domain knows at each step what is under way. */
+static struct vb_qp *open_watched(uint32_t host)
 {
-	struct vb_xrc_ask a = {.opens = true};
+	struct vb_xrc_ask a;
 	struct vb_qp *qp;
 
 	assert_true(vb_xrc_is_elsewhere(w.xrcd[host], w.tgt->qpn));
 	assert_null(vb_xrcd_target(w.xrcd[host], w.tgt->qpn));
-	vb_xrc_ask_begin(&a, w.xrcd[host], w.tgt->qpn);
-	vb_xrc_ask_again(&a);
+	open_begin(&a, host);
 	assert_true(vb_xrc_is_opening(w.xrcd[host], w.tgt->qpn));
-	settle();
-	assert_int_equal(a.err, 0);
-	assert_int_equal(vb_xrc_handle_create(&a, &qp), 0);
-	vb_xrc_ask_end(&a);
+	qp = open_end(&a);
 	assert_false(vb_xrc_is_opening(w.xrcd[host], w.tgt->qpn));
 	assert_ptr_equal(vb_xrcd_target(w.xrcd[host], w.tgt->qpn), qp);
 	assert_true(vb_qp_is_handle(qp));
-	vb_qp_set_owner(qp, &w.xrcd[host]);
 	return qp;
 }
 
@@ -71,9 +55,9 @@ static void open_qp__tells_and_hears(void **state)
 	(void)state;
 	world_open();
 	memset(w.tgt->attr.av, 0x5a, sizeof attr.av);
-	qp = open_at(LEFT);
+	qp = open_watched(LEFT);
 	assert_int_equal(vb_hca_next_qpn(w.env[LEFT].hca, &pos), 0);
-	(void)open_at(RIGHT);
+	(void)open_watched(RIGHT);
 	vb_qp_query(qp, &attr);
 	assert_int_equal(attr.qp_state, VB_QPS_RTR);
 	assert_int_equal(attr.dest_qpn, vb_qp_number(w.ini));
@@ -101,7 +85,7 @@ static void open_qp__event_finds_a_full_queue(void **state)
 {
 	(void)state;
 	world_open();
-	(void)open_at(LEFT);
+	(void)open_watched(LEFT);
 	w.room = 0;
 	vb_qp_raise(w.tgt, VB_ASYNC_QP_REQ_ERR);
 	assert_true(vb_xrc_run(w.env[OWNER].hca, 0));
@@ -125,7 +109,7 @@ static void open_qp__no_such_target(void **state)
 	assert_int_equal(ask(LEFT, vb_qp_number(w.ini), &a), -ENOENT);
 	assert_false(vb_xrc_is_elsewhere(w.xrcd[OWNER], qpn));
 	/* A handle's own number is no target either. */
-	assert_int_equal(ask(RIGHT, vb_qp_number(open_at(LEFT)), &a), -ENOENT);
+	assert_int_equal(ask(RIGHT, vb_qp_number(open_watched(LEFT)), &a), -ENOENT);
 	vb_xrcd_share(w.xrcd[RIGHT], &(struct vb_xrcd_name){1, 78});
 	assert_int_equal(ask(RIGHT, qpn, &a), -ENOENT);
 	w.gone[OWNER] = true;
@@ -145,7 +129,7 @@ static void modify__through_a_handle(void **state)
 	(void)state;
 	world_open();
 	attr = w.tgt->attr;
-	(void)open_at(LEFT);
+	(void)open_watched(LEFT);
 	assert_int_equal(ask(LEFT, w.tgt->qpn, &a), 0);
 	assert_int_equal(w.tgt->state, VB_QPS_RESET);
 	attr.qp_state = VB_QPS_INIT;
@@ -181,7 +165,7 @@ static void modify__again_and_late(void **state)
 	(void)state;
 	world_open();
 	attr = w.tgt->attr;
-	(void)open_at(LEFT);
+	(void)open_watched(LEFT);
 	assert_int_equal(ask(LEFT, w.tgt->qpn, &a), 0);
 	attr.qp_state = VB_QPS_INIT;
 	attr.access = VB_ACCESS_REMOTE_READ;
@@ -210,8 +194,8 @@ static void destroy__by_the_maker_first(void **state)
 
 	(void)state;
 	world_open();
-	left = open_at(LEFT);
-	right = open_at(RIGHT);
+	left = open_watched(LEFT);
+	right = open_watched(RIGHT);
 	qpn = w.tgt->qpn;
 	assert_int_equal(vb_qp_destroy(w.tgt), 0);
 	assert_true(send_to(OWNER));
@@ -243,7 +227,7 @@ static void set_owner__of_an_orphan(void **state)
 
 	(void)state;
 	world_open();
-	left = open_at(LEFT);
+	left = open_watched(LEFT);
 	assert_int_equal(vb_qp_destroy(w.tgt), 0);
 	assert_null(vb_qp_owner(w.tgt));
 	vb_qp_set_owner(vb_xrcd_target(w.xrcd[OWNER], w.tgt->qpn), &w.tgt);
@@ -261,8 +245,8 @@ static void opener__is_killed(void **state)
 {
 	(void)state;
 	world_open();
-	(void)open_at(LEFT);
-	(void)open_at(RIGHT);
+	(void)open_watched(LEFT);
+	(void)open_watched(RIGHT);
 	assert_int_equal(vb_qp_destroy(w.tgt), 0);
 	w.gone[LEFT] = w.gone[RIGHT] = true;
 	vb_xrc_probe(w.env[OWNER].hca, 0);
@@ -280,8 +264,8 @@ static void opener__is_killed_behind_one_that_lives(void **state)
 
 	(void)state;
 	world_open();
-	left = open_at(LEFT);
-	(void)open_at(RIGHT);
+	left = open_watched(LEFT);
+	(void)open_watched(RIGHT);
 	assert_int_equal(vb_qp_destroy(w.tgt), 0);
 	w.gone[RIGHT] = true;
 	vb_xrc_probe(w.env[OWNER].hca, 0);
@@ -302,7 +286,7 @@ static void opener__is_another(void **state)
 
 	(void)state;
 	world_open();
-	left = open_at(LEFT);
+	left = open_watched(LEFT);
 	assert_int_equal(vb_qp_destroy(w.tgt), 0);
 	w.room = 0; /* the CLOSE is lost */
 	assert_int_equal(vb_qp_destroy(left), 0);
@@ -320,7 +304,7 @@ static void owner__is_killed(void **state)
 
 	(void)state;
 	world_open();
-	left = open_at(LEFT);
+	left = open_watched(LEFT);
 	w.gone[OWNER] = true;
 	for (int i = 0; i < 2; i++) {
 		w.events[LEFT] = 0;
@@ -344,7 +328,7 @@ static void ask__of_an_owner_that_is_killed(void **state)
 
 	(void)state;
 	world_open();
-	(void)open_at(LEFT);
+	(void)open_watched(LEFT);
 	w.gone[OWNER] = true;
 	assert_int_equal(ask(LEFT, w.tgt->qpn, &a), 0);
 	assert_int_equal(a.attr.qp_state, VB_QPS_ERR);
@@ -360,7 +344,7 @@ static void ask__of_another_owner(void **state)
 
 	(void)state;
 	world_open();
-	(void)open_at(LEFT);
+	(void)open_watched(LEFT);
 	w.gone[LEFT] = true; /* so that it does not hear */
 	host_kill(OWNER);
 	w.gone[LEFT] = w.gone[OWNER] = false;
@@ -376,7 +360,7 @@ static void owner__ends(void **state)
 {
 	(void)state;
 	world_open();
-	(void)open_at(LEFT);
+	(void)open_watched(LEFT);
 	host_kill(OWNER);
 	settle();
 	assert_int_equal(w.events[LEFT], 1u << VB_ASYNC_QP_FATAL);
@@ -492,7 +476,7 @@ static void take_message__hostile(void **state)
 			world_open();
 			w.room = QUEUE;
 			w.rng = vb_rng_stream(r, "open", 0);
-			(void)open_at(LEFT);
+			(void)open_watched(LEFT);
 		}
 		for (size_t k = 0; k < sizeof *q; k++)
 			((uint8_t *)q)[k] = (uint8_t)vb_rng_below(&w.rng, 256);

@@ -3,46 +3,7 @@
  * Edges of a responder that adapters of one host share: packets that wait, messages told once,
  * senders that may speak, and objects without an owner. core/share/migration.h, open.h; IBT-22
  */
-#include "core/share/open.h"
 #include "xrc_env.h"
-
-static void settle(void)
-{
-	bool did;
-
-	do {
-		did = false;
-		for (uint32_t i = INI; i < HOSTS; i++)
-			did |= !w.gone[i] && host_step(i, w.env[i].now);
-	} while (did);
-}
-
-static void open_begin(struct vb_xrc_ask *a, uint32_t host)
-{
-	*a = (struct vb_xrc_ask){.opens = true};
-	vb_xrc_ask_begin(a, w.xrcd[host], w.tgt->qpn);
-	vb_xrc_ask_again(a);
-}
-
-static struct vb_qp *open_end(struct vb_xrc_ask *a)
-{
-	struct vb_qp *qp;
-
-	settle();
-	assert_int_equal(a->err, 0);
-	assert_int_equal(vb_xrc_handle_create(a, &qp), 0);
-	vb_xrc_ask_end(a);
-	vb_qp_set_owner(qp, &w.tgt);
-	return qp;
-}
-
-static struct vb_qp *open_at(uint32_t host)
-{
-	struct vb_xrc_ask a;
-
-	open_begin(&a, host);
-	return open_end(&a);
-}
 
 /* The owner has answered LEFT, which has not heard it yet. */
 static void open_half(struct vb_xrc_ask *a)
@@ -514,6 +475,25 @@ static void event__that_is_not_told(void **state)
 	world_close();
 }
 
+/* A place that is free again is used, when all others are in use. */
+static void keep__in_a_place_that_is_free_again(void **state)
+{
+	struct vb_xrc_pool *pool;
+
+	(void)state;
+	world_open_migrated();
+	w.room = 1;
+	pool = w.env[OWNER].hca->xrc_pool;
+	pool->used = VB_XRC_POOL; /* by other targets */
+	pool->free = 5;
+	for (uint32_t i = 0; i < 2; i++) /* one has room in the queue */
+		assert_int_equal(arrive(i), VB_VERDICT_OK);
+	assert_int_equal(w.tgt->mig->first, 5);
+	assert_int_equal(pool->free, 0);
+	assert_int_equal(arrive(2), VB_VERDICT_RESOURCE);
+	world_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -538,6 +518,7 @@ int main(void)
 	    cmocka_unit_test(give_back__to_nobody),
 	    cmocka_unit_test(packet__of_an_earlier_migration),
 	    cmocka_unit_test(event__that_is_not_told),
+	    cmocka_unit_test(keep__in_a_place_that_is_free_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

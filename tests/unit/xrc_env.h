@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "core/share/migration.h"
+#include "core/share/open.h"
 #include "core_env.h"
 
 enum { INI, OWNER, LEFT, RIGHT, HOSTS };
@@ -264,6 +265,46 @@ static inline uint32_t done_cnt(enum vb_wc_status status)
 		n++;
 	}
 	return n;
+}
+
+/* Until no message and no packet is under way; no time passes. */
+static inline void settle(void)
+{
+	bool did;
+
+	do {
+		did = false;
+		for (uint32_t i = INI; i < HOSTS; i++)
+			did |= !w.gone[i] && host_step(i, w.env[i].now);
+	} while (did);
+}
+
+/* @host opens the target: it asks, and has a handle when it was answered. */
+static inline void open_begin(struct vb_xrc_ask *a, uint32_t host)
+{
+	*a = (struct vb_xrc_ask){.opens = true};
+	vb_xrc_ask_begin(a, w.xrcd[host], w.tgt->qpn);
+	vb_xrc_ask_again(a);
+}
+
+static inline struct vb_qp *open_end(struct vb_xrc_ask *a)
+{
+	struct vb_qp *qp;
+
+	settle();
+	assert_int_equal(a->err, 0);
+	assert_int_equal(vb_xrc_handle_create(a, &qp), 0);
+	vb_xrc_ask_end(a);
+	vb_qp_set_owner(qp, &w.tgt);
+	return qp;
+}
+
+static inline struct vb_qp *open_at(uint32_t host)
+{
+	struct vb_xrc_ask a;
+
+	open_begin(&a, host);
+	return open_end(&a);
 }
 
 /* A world in which LEFT has the state, of a SEND that has completed. */
