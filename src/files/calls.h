@@ -6,6 +6,7 @@
 #ifndef VB_FILES_CALLS_H
 #define VB_FILES_CALLS_H
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -34,5 +35,14 @@ int __fxstatat64(int version, int at, const char *path, struct stat64 *st, int f
 int __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask,
 		size_t size);
+
+/* What a call returns that other calls carry out. One that succeeds leaves errno as it was,
+ * whatever those have met: programs ask it after a later step that sets none. errno(3) */
+static inline ssize_t vb_call_result(ssize_t rc, int was)
+{
+	if (rc >= 0)
+		errno = was;
+	return rc;
+}
 
 #endif

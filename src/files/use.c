@@ -35,6 +35,7 @@ static ssize_t refuse_uverbs(int err)
 ssize_t read(int fd, void *to, size_t len)
 {
 	struct vb_fd f;
+	int was = errno;
 
 	if (vb_fd_is_plain(fd) || vb_fd_get(fd, &f) == VB_FD_PLAIN)
 		return VB_NEXT(read)(fd, to, len);
@@ -43,7 +44,7 @@ ssize_t read(int fd, void *to, size_t len)
 	if (f.kind == VB_FD_NETLINK)
 		return recv(fd, to, len, 0);
 	if (f.kind == VB_FD_UMAD)
-		return vb_umad_read(fd, to, len);
+		return vb_call_result(vb_umad_read(fd, to, len), was);
 	errno = EINVAL; /* CMP-31: the device has no read */
 	return -1;
 }
@@ -56,19 +57,23 @@ ssize_t __read_chk(int fd, void *to, size_t len, size_t size)
 ssize_t write(int fd, const void *from, size_t len)
 {
 	struct vb_fd f;
+	int was = errno;
 
 	if (vb_fd_is_plain(fd) || vb_fd_get(fd, &f) == VB_FD_PLAIN)
 		return VB_NEXT(write)(fd, from, len);
 	if (f.kind == VB_FD_NETLINK)
-		return vb_netlink_send(fd, &f, from, len);
+		return vb_call_result(vb_netlink_send(fd, &f, from, len), was);
 	if (f.kind == VB_FD_UMAD)
-		return vb_umad_write(fd, &f, from, len);
-	return f.kind == VB_FD_UVERBS ? refuse_uverbs(EOPNOTSUPP) : vb_cm_write(fd, &f, from, len);
+		return vb_call_result(vb_umad_write(fd, &f, from, len), was);
+	if (f.kind == VB_FD_UVERBS)
+		return refuse_uverbs(EOPNOTSUPP);
+	return vb_call_result(vb_cm_write(fd, &f, from, len), was);
 }
 
 int ioctl(int fd, unsigned long request, ...)
 {
 	struct vb_fd f;
+	int was = errno;
 	va_list ap;
 
 	va_start(ap, request);
@@ -83,7 +88,7 @@ int ioctl(int fd, unsigned long request, ...)
 	if (f.kind == VB_FD_UVERBS)
 		return (int)refuse_uverbs(ENOTTY);
 	if (f.kind == VB_FD_UMAD)
-		return vb_umad_ioctl(&f, request, arg);
+		return (int)vb_call_result(vb_umad_ioctl(&f, request, arg), was);
 	errno = ENOTTY;
 	return -1;
 }
@@ -91,8 +96,11 @@ int ioctl(int fd, unsigned long request, ...)
 int close(int fd)
 {
 	if (!vb_fd_is_plain(fd)) {
+		int was = errno;
+
 		vb_cm_before_close(fd);
 		vb_netlink_before_close(fd);
+		errno = was;
 	}
 	vb_fd_forget(fd);
 	return VB_NEXT(close)(fd);

@@ -218,6 +218,45 @@ static void connect__welcome_without_memory(void **state)
 	assert_int_equal(rc, -EPROTO);
 }
 
+/* Sends a first message of another version; returns the broker's answer, or an empty one: it hung
+ * up. */
+static struct vb_broker_msg ask_as_other_version(enum vb_broker_op op)
+{
+	struct vb_broker_msg m, answer = {.magic = 0};
+	int fd = raw_connect();
+
+	vb_broker_msg_init(&m, op);
+	m.version++;
+	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) == sizeof m);
+	assert_true(recv(fd, &answer, sizeof answer, 0) >= 0);
+	close(fd);
+	return answer;
+}
+
+/* A broker that stays for its histories gives way to a program of another version. While somebody
+ * uses it, or the adapter is kept, it does not; nor to who only looks. */
+static void broker__gives_way_to_another_version(void **state)
+{
+	struct vb_broker_observer o;
+	struct vb_broker_client c = client_connect();
+	pid_t pid = (pid_t)c.host->broker_pid;
+
+	(void)state;
+	assert_non_null(strstr(ask_as_other_version(VB_BROKER_CLIENT).text, "have ended"));
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_stay(&o, true, 0), 0);
+	vb_broker_disconnect(&c);
+	assert_non_null(strstr(ask_as_other_version(VB_BROKER_CLIENT).text, "keeps the adapter"));
+	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
+	assert_non_null(strstr(ask_as_other_version(VB_BROKER_OBSERVER).text, "ten minutes"));
+	assert_int_equal(ask_as_other_version(VB_BROKER_CM).magic, 0);
+	vb_broker_observe_end(&o);
+	assert_true(process_ends(pid));
+	c = client_connect();
+	assert_int_not_equal(c.host->broker_pid, pid);
+	vb_broker_disconnect(&c);
+}
+
 static void broker__survives_garbage(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -438,6 +477,7 @@ int main(void)
 	    cmocka_unit_test(connect__too_few_files_for_a_broker),
 	    cmocka_unit_test(connect__port_taken),
 	    cmocka_unit_test(connect__welcome_without_memory),
+	    cmocka_unit_test(broker__gives_way_to_another_version),
 	    cmocka_unit_test(broker__survives_garbage),
 	    cmocka_unit_test(descriptors__that_nobody_asked_for),
 	    cmocka_unit_test(reattach__another_process_for_an_orphan),

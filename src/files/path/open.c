@@ -39,16 +39,16 @@ static int refuse_writing(const struct vb_tree_path *p)
 static int open_in_tree(const struct vb_tree_path *p, int flags)
 {
 	struct vb_fd f = {.kind = VB_FD_UVERBS};
-	int fd;
+	int fd, was = errno;
 
 	if (p->device != VB_PATH_NO_DEVICE && flags & O_DIRECTORY) {
 		errno = ENOTDIR;
 		return -1;
 	}
 	if (p->device == VB_PATH_RDMA_CM && !(flags & O_PATH))
-		return vb_cm_open(flags);
+		return (int)vb_call_result(vb_cm_open(flags), was);
 	if ((p->device == VB_PATH_UMAD || p->device == VB_PATH_ISSM) && !(flags & O_PATH))
-		return vb_umad_open(p, flags);
+		return (int)vb_call_result(vb_umad_open(p, flags), was);
 	if (p->device == VB_PATH_NO_DEVICE && (flags & O_ACCMODE) != O_RDONLY && refuse_writing(p))
 		return -1;
 	flags &= ~(O_CREAT | O_EXCL | (p->device == VB_PATH_UVERBS ? O_TRUNC | O_ACCMODE : 0));

@@ -401,10 +401,37 @@ static void show_connections(struct vb_broker *b, struct vb_conn *c)
 	vb_fds_close(&fds);
 }
 
+/*
+ * Somebody of another version. A program that would use the adapter while nobody does gets one of
+ * its own: this broker ends, though it had histories of trouble to tell.
+ */
+static void meet_other_version(struct vb_broker *b, struct vb_conn *c,
+			       const struct vb_broker_msg *m)
+{
+	bool is_program =
+	    m->magic == VB_BROKER_MAGIC && (m->op == VB_BROKER_CLIENT || m->op == VB_BROKER_CM);
+	bool is_kept = vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept;
+	bool is_used = b->client_cnt || vb_broker_cm_is_used(b);
+	char text[VB_BROKER_TEXT_MAX];
+
+	if (is_program && !is_used && !is_kept) {
+		b->is_ending = true;
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+		return;
+	}
+	snprintf(text, sizeof text, "the broker (process %d) is of another version of verbena; %s",
+		 (int)getpid(),
+		 is_used ? "it ends when the programs that use it have ended"
+		 : is_kept
+		     ? "it keeps the adapter, since its 'hca start', until it is killed"
+		     : "it ends within ten minutes, or when a program of this version starts");
+	refuse_conn(b, c, -EPROTO, text);
+}
+
 void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 {
 	struct vb_conn *c = &b->conn[index];
-	struct vb_broker_msg m;
+	struct vb_broker_msg m = {.magic = 0};
 	struct vb_fds fds;
 
 	if (!c->in_use)
@@ -417,18 +444,9 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 	int rc = vb_broker_msg_recv(c->sock, &m, &fds, MSG_DONTWAIT);
 	if (rc == -EAGAIN)
 		return;
-	if (rc == -EPROTO) {
-		char text[VB_BROKER_TEXT_MAX];
-
-		snprintf(
-		    text, sizeof text,
-		    "the broker (process %d) is of another version of verbena; it ends when the "
-		    "programs that use it have ended",
-		    (int)getpid());
-		if (c->kind == VB_CONN_NEW) {
-			refuse_conn(b, c, rc, text);
-			return;
-		}
+	if (rc == -EPROTO && c->kind == VB_CONN_NEW) {
+		meet_other_version(b, c, &m);
+		return;
 	}
 	if (rc <= 0) {
 		vb_conn_end(b, index);
