@@ -250,8 +250,9 @@ static void broker__gives_way_to_another_version(void **state)
 	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
 	assert_non_null(strstr(ask_as_other_version(VB_BROKER_OBSERVER).text, "ten minutes"));
 	assert_int_equal(ask_as_other_version(VB_BROKER_CM).magic, 0);
-	vb_broker_observe_end(&o);
+	/* Who looks would keep it. */
 	assert_true(process_ends(pid));
+	vb_broker_observe_end(&o);
 	c = client_connect();
 	assert_int_not_equal(c.host->broker_pid, pid);
 	vb_broker_disconnect(&c);
