@@ -6,6 +6,7 @@
 #include "cmocka_env.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -21,6 +22,19 @@ static inline unsigned descriptors_of(pid_t pid)
 	while (readdir(d))
 		cnt++;
 	closedir(d);
+	return cnt;
+}
+
+/* Those of this process that a program which it executes would have as well. */
+static inline unsigned descriptors_for_exec(void)
+{
+	unsigned cnt = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		int flags = fcntl(fd, F_GETFD);
+
+		cnt += flags >= 0 && !(flags & FD_CLOEXEC);
+	}
 	return cnt;
 }
 

@@ -32,7 +32,7 @@ static struct exporter {
 	pid_t pid;
 	int talk; /* a letter each: what to do, and that it is done */
 	struct story *story;
-} exporters[10], *ex;
+} exporters[12], *ex;
 static unsigned exporter_cnt;
 static uint8_t *shared; /* SIZE bytes, mapped by all of them */
 static char file_path[64];
@@ -52,6 +52,7 @@ static inline void export_region(struct story *s, enum region r, struct ibv_mr *
 
 static struct ibv_mr *kept[REGIONS];
 static struct ibv_dm *kept_dm;
+static struct ibv_pd *kept_pd;
 static int memfd;
 
 static inline void export_all(struct story *s)
@@ -132,6 +133,14 @@ static inline void be_exporter(int talk, struct story *s)
 		case 't':
 			CHECK(ftruncate(memfd, 0) == 0);
 			break;
+		case 'p': /* a PD that comes, and goes */
+			kept_pd = ibv_alloc_pd(ctx);
+			CHECK(kept_pd);
+			s->other_pd = kept_pd->handle;
+			break;
+		case 'q':
+			CHECK(ibv_dealloc_pd(kept_pd) == 0);
+			break;
 		case 'c':
 			CHECK(ibv_close_device(ctx) == 0);
 			break;
@@ -191,6 +200,20 @@ static inline int passed_fd(void)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	return fd;
+}
+
+/* How many mappings of files named @name this process has. proc(5) */
+static inline unsigned mappings_named(const char *name)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned cnt = 0;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		cnt += strstr(line, name) != NULL;
+	fclose(f);
+	return cnt;
 }
 
 /* This process's device, and the next exporter with everything. */

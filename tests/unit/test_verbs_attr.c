@@ -3,8 +3,13 @@
  * Attributes of QPs and of paths, each with a value of its own, from the program to the core and
  * back: none takes another's place. ibv_modify_qp(3), ibv_create_ah(3); IBA 11.2.2.1
  */
+#include "core/adapter.h"
+#include "core/qp/qp.h"
+#include "verbs/later.h"
 #include "verbs/priv.h"
 #include "verbs_env.h"
+
+#include <infiniband/mlx5dv.h>
 
 /* A query shows each capacity that ibv_create_qp() gave, in its place. */
 static void query_qp__each_capacity(void **state)
@@ -406,6 +411,155 @@ static void init_ah_from_wc__of_each_kind(void **state)
 	assert_true(attr.is_global == 0 && attr.port_num == 1);
 }
 
+/* A rate has a burst, or one of the adapter's choice: the last call says which.
+ * ibv_modify_qp_rate_limit(3) */
+static void modify_qp_rate_limit__burst(void **state)
+{
+	static const struct ibv_qp_rate_limit_attr rows[] = {
+	    {.rate_limit = 200000, .max_burst_sz = 30000, .typical_pkt_sz = 700},
+	    {.rate_limit = 300000, .max_burst_sz = 0},
+	    {.rate_limit = 0, .max_burst_sz = 0}};
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	const struct vb_qp *core = ((struct vb_ibv_qp *)e.qp)->core;
+
+	(void)state;
+	to_init(e.qp);
+	to_rts(e.qp, e.qp->qp_num, false);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct ibv_qp_rate_limit_attr a = rows[i];
+
+		assert_int_equal(ibv_modify_qp_rate_limit(e.qp, &a), 0);
+		assert_int_equal(core->pace.set_kbps, rows[i].rate_limit);
+		assert_int_equal(core->pace.burst, rows[i].max_burst_sz);
+	}
+	end_free(&e);
+}
+
+/* An extension that both the adapter and the given options have is offered, until options without
+ * it are set. ibv_set_ece(3), docs/verbs.md */
+static void ece__of_an_extension(void **state)
+{
+	static const uint32_t given[] = {UINT32_MAX, 2, 1, 0}, left[] = {1, 0, 1, 0};
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct vb_ibv_context *c = vb_ibv_ctx(ctx);
+	bool *forced = &vb_engine_hca(c->engine)->rules[c->port].set.selective_repeat_forced_en;
+	const bool was = *forced;
+	struct ibv_ece ece;
+
+	(void)state;
+	assert_true(vb_ibv_enter(c));
+	*forced = true;
+	vb_ibv_leave(c);
+	assert_int_equal(ibv_query_ece(e.qp, &ece), 0);
+	assert_int_equal(ece.options, 1);
+	for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+		ece.options = given[i];
+		assert_int_equal(ibv_set_ece(e.qp, &ece), 0);
+		assert_int_equal(ece.options, left[i]);
+		assert_int_equal(ibv_query_ece(e.qp, &ece), 0);
+		assert_int_equal(ece.options, left[i]);
+	}
+	assert_true(vb_ibv_enter(c));
+	*forced = was;
+	vb_ibv_leave(c);
+	end_free(&e);
+}
+
+/* Attributes here have all bits set but those of what their masks name, so that no pointer in the
+ * rest leads anywhere. The calls of <infiniband/verbs.h> look at masks themselves: past them. */
+static void qps_of_what_is_named(struct ibv_cq *cq, struct ibv_srq *srq)
+{
+	static const uint32_t masks[] = {IBV_QP_INIT_ATTR_PD,
+					 IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS};
+	struct ibv_qp_init_attr_ex a;
+	struct ibv_qp *qp;
+
+	for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
+		memset(&a, 0xff, sizeof a);
+		a.comp_mask = masks[i];
+		a.pd = pd;
+		a.send_cq = a.recv_cq = cq;
+		a.srq = srq;
+		a.cap = (struct ibv_qp_cap){.max_send_wr = 1, .max_send_sge = 1};
+		a.qp_type = IBV_QPT_RC;
+		if (i)
+			a.send_ops_flags = IBV_QP_EX_WITH_SEND;
+		qp = verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);
+		assert_non_null(qp);
+		assert_int_equal(ibv_qp_to_qp_ex(qp) != NULL, i);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+}
+
+static void queues_of_what_is_named(void)
+{
+	struct ibv_cq_init_attr_ex ca;
+	struct ibv_srq_init_attr_ex sa;
+	struct mlx5dv_cq_init_attr wide;
+	struct ibv_cq_ex *cq;
+	struct ibv_srq *srq;
+
+	memset(&ca, 0xff, sizeof ca);
+	memset(&sa, 0xff, sizeof sa);
+	memset(&wide, 0xff, sizeof wide);
+	ca.cqe = 4;
+	ca.channel = NULL;
+	ca.comp_vector = ca.comp_mask = 0;
+	ca.wc_flags = 0;
+	wide.comp_mask = 0;
+	cq = mlx5dv_create_cq(ctx, &ca, &wide);
+	assert_non_null(cq);
+	sa.comp_mask = IBV_SRQ_INIT_ATTR_PD; /* of type BASIC */
+	sa.pd = pd;
+	sa.attr.max_wr = sa.attr.max_sge = 1;
+	srq = verbs_get_ctx(ctx)->create_srq_ex(ctx, &sa);
+	assert_non_null(srq);
+	qps_of_what_is_named(ibv_cq_ex_to_cq(cq), srq);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+/* A field that comp_mask does not name may have any value: it is not looked at.
+ * ibv_create_qp_ex(3), ibv_create_cq_ex(3), ibv_create_srq_ex(3), ibv_alloc_parent_domain(3),
+ * ibv_alloc_dmah(3), ibv_reg_mr_ex(3) */
+static void create__fields_that_no_mask_names(void **state)
+{
+	struct ibv_parent_domain_init_attr pa;
+	struct vb_dmah_init_attr da;
+	struct vb_mr_init_attr ma;
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_dmah *dmah;
+	struct ibv_pd *domain;
+	struct ibv_srq *srq;
+	struct ibv_mr *m;
+
+	(void)state;
+	queues_of_what_is_named();
+	memset(&pa, 0xff, sizeof pa);
+	memset(&da, 0xff, sizeof da);
+	memset(&ma, 0xff, sizeof ma);
+	pa.pd = pd;
+	pa.td = NULL;
+	pa.comp_mask = 0;
+	domain = ibv_alloc_parent_domain(ctx, &pa);
+	assert_non_null(domain);
+	srq = ibv_create_srq(domain, &init); /* in memory of no allocator's */
+	assert_non_null(srq);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_dealloc_pd(domain), 0);
+	da.comp_mask = 0;
+	dmah = ibv_alloc_dmah(ctx, (struct ibv_dmah_init_attr *)(void *)&da);
+	assert_non_null(dmah);
+	ma.comp_mask = VB_MR_ADDR;
+	ma.addr = buf;
+	ma.length = 64;
+	ma.access = IBV_ACCESS_LOCAL_WRITE;
+	m = ibv_reg_mr_ex(pd, (struct ibv_mr_init_attr *)(void *)&ma);
+	assert_non_null(m);
+	assert_int_equal(ibv_dealloc_dmah(dmah), 0);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +574,9 @@ int main(void)
 	    VERBS_TEST(create_ah__lids),
 	    VERBS_TEST(static_rate__each),
 	    VERBS_TEST(init_ah_from_wc__of_each_kind),
+	    VERBS_TEST(create__fields_that_no_mask_names),
+	    VERBS_TEST(modify_qp_rate_limit__burst),
+	    VERBS_TEST(ece__of_an_extension),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -3,6 +3,9 @@
  * DC as a program of mlx5dv sees it: what the devices say of themselves, what can be created, work
  * for a target, and errors of QPs and streams. docs/dc.md; IBT-25, facts B.8
  */
+#include "core/dc/dc.h"
+#include "core/qp/qp.h"
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <infiniband/mlx5dv.h>
@@ -357,6 +360,32 @@ static int create_errno(struct ibv_qp_init_attr_ex attr, struct mlx5dv_qp_init_a
 	return errno;
 }
 
+/* The user says how DCIs connect; other words leave it to the adapter. docs/dc.md */
+static void dci__handshake_of_the_user(void **state)
+{
+	static const char *const words[] = {NULL, "fuller", "half", "full"};
+	struct mlx5dv_qp_init_attr dv = dv_attr(MLX5DV_DCTYPE_DCI);
+
+	(void)state;
+	open_all();
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		struct ibv_qp_init_attr_ex attr = plain_dci();
+		const struct vb_dci *core;
+		struct ibv_qp *dci;
+
+		if (words[i])
+			setenv("VERBENA_DC", words[i], 1);
+		dci = mlx5dv_create_qp(ctx, &attr, &dv);
+		unsetenv("VERBENA_DC");
+		assert_non_null(dci);
+		core = ((struct vb_ibv_qp *)dci)->core->dci;
+		assert_int_equal(core->full, i == 3);
+		assert_int_equal(core->by_adapter, i < 2);
+		assert_int_equal(ibv_destroy_qp(dci), 0);
+	}
+	close_all();
+}
+
 static void create__refused(void **state)
 {
 	struct ibv_qp_init_attr_ex dct, dci;
@@ -556,6 +585,7 @@ int main(void)
 	    VERBS_TEST(dci__streams_side_by_side),
 	    VERBS_TEST(close_device__with_qps_of_dc),
 	    VERBS_TEST(create__refused),
+	    VERBS_TEST(dci__handshake_of_the_user),
 	    VERBS_TEST(create__queues_that_there_are),
 	    VERBS_TEST(create__in_a_parent_domain),
 	    VERBS_TEST(create__flags_without_queues),

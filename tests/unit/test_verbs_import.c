@@ -271,6 +271,28 @@ static void import_dm__of_another_process(void **state)
 	pair_free(&p);
 }
 
+/* A PD that its process has deallocated is there for nobody else. Whoever had imported it has it
+ * still. */
+static void import_pd__that_has_gone(void **state)
+{
+	struct ibv_context *c = ibv_import_device(passed_fd());
+	struct ibv_pd *theirs, *again;
+
+	(void)state;
+	tell('p');
+	theirs = ibv_import_pd(c, ex->story->other_pd);
+	assert_non_null(theirs);
+	tell('q');
+	again = ibv_import_pd(c, ex->story->other_pd);
+	assert_non_null(again); /* of this process, which has it */
+	ibv_unimport_pd(again);
+	ibv_unimport_pd(theirs);
+	errno = 0;
+	assert_null(ibv_import_pd(c, ex->story->other_pd));
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(ibv_close_device(c), 0);
+}
+
 /* The exporter is killed: what was imported goes on, and no more is. */
 static void import__exporter_is_killed(void **state)
 {
@@ -422,6 +444,38 @@ static void import_device__of_anything_else(void **state)
 	close(passed);
 }
 
+/* What was mapped to be looked at, and is no good, stays in view no longer. */
+static void import__refused_leaves_no_mapping(void **state)
+{
+	static struct vb_export_table head;
+	int passed = passed_fd(), fd;
+	struct ibv_context *c = ibv_import_device(passed);
+	struct ibv_pd *theirs = ibv_import_pd(c, ex->story->pd);
+
+	(void)state;
+	assert_non_null(theirs);
+	assert_int_equal(pread(passed, &head, offsetof(struct vb_export_table, pd), 0),
+			 offsetof(struct vb_export_table, pd));
+	for (int i = 0; i < 3; i++) {
+		head.version += i == 0;
+		head.pid_start += i == 1;
+		head.guid += i == 2;
+		fd = forged(&head);
+		assert_null(ibv_import_device(fd));
+		assert_int_equal(mappings_named("forged"), 0);
+		close(fd);
+		head.version -= i == 0;
+		head.pid_start -= i == 1;
+		head.guid -= i == 2;
+	}
+	tell('t');
+	assert_null(ibv_import_mr(theirs, ex->story->mr[MEMFD]));
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(mappings_named("import test"), 0);
+	ibv_unimport_pd(theirs);
+	assert_int_equal(ibv_close_device(c), 0);
+}
+
 /* A handle that found its place taken goes, and what has the place stays. */
 static void drop__of_a_handle_without_a_place(void **state)
 {
@@ -522,9 +576,11 @@ int main(void)
 	    IMPORT_TEST(import_mr__where_this_process_may_only_read),
 	    IMPORT_TEST(import_dm__of_another_process),
 	    IMPORT_TEST(import_dm__that_may_shrink),
+	    IMPORT_TEST(import_pd__that_has_gone),
 	    IMPORT_TEST(import__exporter_is_killed),
 	    IMPORT_TEST(import__exporter_closes_the_device),
 	    IMPORT_TEST(import_device__of_anything_else),
+	    IMPORT_TEST(import__refused_leaves_no_mapping),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -5,7 +5,7 @@
  * each reports errors, and look at nothing that they are given.
  */
 #include "verbs/later.h"
-#include "verbs/refuse.h"
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <sched.h>
@@ -383,6 +383,89 @@ static void comp_cntr__wrong_attachments_refused(void **state)
 	assert_int_equal(ibv_destroy_comp_cntr(other), 0);
 }
 
+/* A program of later headers passes structures that are longer than the adapter knows: what it does
+ * not know of reads as zero, and nothing behind the end is written. */
+static void query__longer_structures(void **state)
+{
+	struct {
+		union {
+			struct ibv_device_attr_ex device;
+			struct ibv_port_attr port;
+			struct vb_comp_cntr_caps caps;
+		} known;
+		uint8_t more[64], behind;
+	} a;
+	const size_t size = offsetof(__typeof__(a), behind);
+	struct verbs_context *v = verbs_get_ctx(ctx);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		memset(&a, 0xaa, sizeof a);
+		if (i == 0)
+			assert_int_equal(v->query_device_ex(ctx, NULL, &a.known.device, size), 0);
+		else if (i == 1)
+			assert_int_equal(v->query_port(ctx, 1, &a.known.port, size), 0);
+		else
+			assert_int_equal(
+			    _ibv_query_comp_cntr_caps(
+				ctx, (struct ibv_comp_cntr_caps *)(void *)&a.known.caps, size),
+			    0);
+		for (size_t k = 0; k < sizeof a.more; k++)
+			assert_int_equal(a.more[k], 0);
+		assert_int_equal(a.behind, 0xaa);
+	}
+	assert_int_equal(a.known.caps.max_counters, 1u << 24);
+	/* ... and one of earlier headers shorter ones. */
+	memset(&a, 0xaa, sizeof a);
+	assert_int_equal(
+	    _ibv_query_comp_cntr_caps(ctx, (struct ibv_comp_cntr_caps *)(void *)&a.known.caps, 8),
+	    0);
+	assert_int_equal(a.known.caps.max_value, UINT64_MAX);
+	assert_int_equal(a.known.caps.max_counters, 0xaaaaaaaa);
+}
+
+/* Counters, DMA handles and buffers are objects as others are: those of another context, those that
+ * have gone, and those whose handle is another one are not there. */
+static void objects__that_are_not_there(void **state)
+{
+	struct ibv_context *here = ctx;
+	struct ibv_pd *gone = ibv_alloc_pd(ctx);
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct vb_mr_init_attr attr = {
+	    .comp_mask = VB_MR_ADDR | VB_MR_DMAH, .addr = buf, .length = 64};
+	struct ibv_comp_cntr *own = create_cntr(VB_CNTR_WRS), *far;
+	struct ibv_buf *b;
+	uint64_t value;
+
+	(void)state;
+	ctx = ibv_open_device(here->device);
+	far = create_cntr(VB_CNTR_WRS);
+	attr.dmah = alloc_dmah((struct vb_dmah_init_attr){.comp_mask = 0});
+	assert_true(own && far && attr.dmah);
+	assert_int_equal(attach_cntr(e.qp, far, VB_CNTR_OP_SEND), ENOENT);
+	assert_refused(reg_ex(attr), ENOENT);
+	assert_non_null(strstr(verbena_refusal(), "of another context"));
+	assert_int_equal(ibv_dealloc_dmah(attr.dmah), 0);
+	assert_int_equal(ibv_close_device(ctx), 0); /* far goes along */
+	ctx = here;
+	assert_int_equal(attach_cntr(e.qp, far, VB_CNTR_OP_SEND), ENOENT);
+	assert_int_equal(ibv_read_comp_cntr(far, &value), ENOENT);
+	/* The number behind its context is its handle. */
+	((struct vb_ibv_comp_cntr *)(void *)own)->handle++;
+	assert_int_equal(ibv_inc_comp_cntr(own, 1), ENOENT);
+	assert_int_equal(ibv_destroy_comp_cntr(own), ENOENT);
+	((struct vb_ibv_comp_cntr *)(void *)own)->handle--;
+	assert_int_equal(ibv_read_comp_cntr(own, &value), 0);
+	assert_int_equal(value, 0);
+	assert_int_equal(ibv_destroy_comp_cntr(own), 0);
+	end_free(&e);
+	assert_int_equal(attach_cntr(e.qp, own, VB_CNTR_OP_SEND), ENOENT);
+	assert_int_equal(ibv_dealloc_pd(gone), 0);
+	assert_refused(ibv_alloc_buf(gone, 64, &b), ENOENT);
+	attr.comp_mask = VB_MR_ADDR;
+	assert_refused(ibv_reg_mr_ex(gone, (struct ibv_mr_init_attr *)(void *)&attr), ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +476,8 @@ int main(void)
 	    cmocka_unit_test(port_speed__of_the_link),
 	    cmocka_unit_test(comp_cntr__counts_work),
 	    cmocka_unit_test(comp_cntr__wrong_attachments_refused),
+	    cmocka_unit_test(query__longer_structures),
+	    cmocka_unit_test(objects__that_are_not_there),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -4,6 +4,7 @@
  * is EBUSY while the second is there, unharmed by the attempt, and goes afterwards. IBA 11.2
  */
 #include "descriptors.h"
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
@@ -12,17 +13,51 @@
 static struct ibv_cq *cq;
 static struct ibv_qp *binder; /* connected to itself */
 
-static int open_lifetime(void **state)
+static void make_binder(void)
 {
-	struct verbs_end e;
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
 
-	verbs_open(state);
-	e = end_new(IBV_QPT_RC, NULL, NULL);
 	cq = e.cq;
 	binder = e.qp;
 	to_init(binder);
 	to_rts(binder, binder->qp_num, false);
+}
+
+static int open_lifetime(void **state)
+{
+	verbs_open(state);
+	make_binder();
 	return 0;
+}
+
+static struct {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *binder;
+} first;
+
+/* Another context takes the place of the first one, with what the pairs are made on. */
+static void open_other(void)
+{
+	first.ctx = ctx;
+	first.pd = pd;
+	first.cq = cq;
+	first.binder = binder;
+	ctx = ibv_open_device(ctx->device);
+	assert_non_null(ctx);
+	pd = ibv_alloc_pd(ctx);
+	assert_non_null(pd);
+	make_binder();
+}
+
+static void close_other(void)
+{
+	assert_int_equal(ibv_close_device(ctx), 0);
+	ctx = first.ctx;
+	pd = first.pd;
+	cq = first.cq;
+	binder = first.binder;
 }
 
 static void *pd_new(void)
@@ -488,6 +523,51 @@ static void close_device__leaves_no_descriptors(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
+/* What went with its device is an object no more. (Address handles are the program's to destroy.)
+ * ibv_close_device(3) */
+static void close_device__what_went_is_not_there(void **state)
+{
+	enum { CNT = sizeof kinds / sizeof kinds[0] };
+	void *p[CNT];
+
+	(void)state;
+	open_other();
+	for (size_t i = 0; i < CNT; i++) {
+		p[i] = kinds[i].free == ah_free ? NULL : kinds[i].new();
+		assert_true(p[i] || kinds[i].free == ah_free);
+	}
+	close_other();
+	alarm(VERBS_PATIENCE_S); /* who waits for its events would wait for ever */
+	for (size_t i = 0; i < CNT; i++) {
+		print_message("%s\n", kinds[i].name);
+		assert_int_equal(kinds[i].free(p[i]), ENOENT);
+	}
+	alarm(0);
+}
+
+/* A region that a bound window keeps stays its context's, whichever call was to end it, and goes
+ * with it. */
+static void close_device__region_that_was_busy(void **state)
+{
+	const struct vb_slot_shm *slot = vb_engine_slot(vb_ibv_ctx(ctx)->engine);
+	const uint32_t regions = slot->mr_cnt;
+	struct ibv_mr *region;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_other();
+		region = mr_new();
+		assert_non_null(mw_of_mr(region));
+		if (i)
+			ibv_unimport_mr(region); /* which cannot say so */
+		else
+			assert_int_equal(ibv_dereg_mr(region), EBUSY);
+		assert_int_equal(slot->mr_cnt, regions + 1);
+		close_other();
+		assert_int_equal(slot->mr_cnt, regions);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +576,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(handles__of_what_is_gone, open_lifetime, verbs_close),
 	    cmocka_unit_test_setup_teardown(destroy__what_is_not_there, open_lifetime, verbs_close),
 	    cmocka_unit_test_setup_teardown(destroy__each_of_many, open_lifetime, verbs_close),
+	    cmocka_unit_test_setup_teardown(close_device__what_went_is_not_there, open_lifetime,
+					    verbs_close),
+	    cmocka_unit_test_setup_teardown(close_device__region_that_was_busy, open_lifetime,
+					    verbs_close),
 	    VERBS_TEST(close_device__gives_device_memory_back),
 	    VERBS_TEST(close_device__leaves_no_descriptors),
 	};

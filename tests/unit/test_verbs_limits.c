@@ -4,6 +4,7 @@
  * of objects are tried where a process can well have so many; of regions and windows, with smaller
  * limits, in test_key.c.
  */
+#include "verbs/refuse.h"
 #include "verbs_env.h"
 
 static struct ibv_device_attr limit;
@@ -18,6 +19,7 @@ static int open_limits(void **state)
 static void assert_count(int max, void *(*make)(void), int (*destroy)(void *), int err)
 {
 	void **all = calloc((size_t)max + 1, sizeof *all);
+	const char *why;
 	int n = 0;
 
 	assert_non_null(all);
@@ -25,6 +27,8 @@ static void assert_count(int max, void *(*make)(void), int (*destroy)(void *), i
 		n++;
 	assert_int_equal(n, max);
 	assert_int_equal(errno, err);
+	why = verbena_refusal();
+	assert_true(why && strstr(why, "which is all that the device has"));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(destroy(all[n / 2]), 0);
 		all[n / 2] = make();

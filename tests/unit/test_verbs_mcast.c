@@ -249,6 +249,33 @@ static void mcast__host_does_not_join(void **state)
 	end_free(&e);
 }
 
+/* With the device that its members were of the host leaves a group, and the adapter goes on. */
+static void close_device__leaves_its_groups(void **state)
+{
+	struct ibv_context *first = ctx;
+	struct ibv_pd *first_pd = pd;
+	struct verbs_end e;
+
+	(void)state;
+	ctx = ibv_open_device(ctx->device);
+	pd = ibv_alloc_pd(ctx);
+	assert_non_null(pd);
+	for (int i = 0; i < 2; i++) {
+		e = ud_new();
+		assert_int_equal(ibv_attach_mcast(e.qp, &group, 0), 0);
+	}
+	assert_true(host_is_member());
+	assert_int_equal(ibv_close_device(ctx), 0);
+	ctx = first;
+	pd = first_pd;
+	assert_false(host_is_member());
+	e = ud_new();
+	assert_int_equal(ibv_attach_mcast(e.qp, &group, 0), 0);
+	assert_true(host_is_member());
+	assert_int_equal(ibv_detach_mcast(e.qp, &group, 0), 0);
+	end_free(&e);
+}
+
 /* Groups of a fabric have a LID, from the first multicast LID to the last. IBA 4.1.1 */
 static void mcast__lids_of_a_fabric(void **state)
 {
@@ -378,6 +405,7 @@ int main(void)
 		VERBS_TEST(mcast__of_the_interface_alone),
 		VERBS_TEST(mcast__refused),
 		VERBS_TEST(mcast__host_does_not_join),
+		VERBS_TEST(close_device__leaves_its_groups),
 		VERBS_TEST(mcast__lids_of_a_fabric),
 		VERBS_TEST(mcast__many_groups_few_descriptors),
 #if !defined(__SANITIZE_THREAD__)

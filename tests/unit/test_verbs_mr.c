@@ -74,6 +74,10 @@ static void reg_mr__access_and_length(void **state)
 	assert_refused(buf, 8, IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	assert_refused(buf, 8, IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
 	assert_refused(buf, 8, 1 << 15, EINVAL);
+	/* Bytes are flushed so that others see them, and never to where they outlast this process:
+	 * rights of the kernel's headers, docs/verbs.md. */
+	assert_refused(buf, 8, 1 << 9, EINVAL);
+	assert_int_equal(ibv_dereg_mr(ibv_reg_mr(pd, buf, 8, 1 << 8)), 0);
 
 	/* Optional rights that mean nothing here are no error. */
 	struct ibv_mr *m = ibv_reg_mr(pd, buf, 8, IBV_ACCESS_RELAXED_ORDERING | 1 << 29);
@@ -262,6 +266,68 @@ static void rereg_mr__of_what_flags_say(void **state)
 	assert_int_equal(ibv_dealloc_pd(other), 0);
 }
 
+/* The completion of a WRITE of @e to @addr by @rkey. */
+static enum ibv_wc_status write_by(struct verbs_end *e, uint64_t addr, uint32_t rkey)
+{
+	post_send(e->qp, (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {addr, rkey}},
+		  8192, 8);
+	return wc_next(e->cq).status;
+}
+
+/* What no flag names stays as it was set last, also when that was by a re-registration.
+ * ibv_rereg_mr(3) */
+static void rereg_mr__keeps_what_was_set_last(void **state)
+{
+	static const struct {
+		int access;
+		enum ibv_wc_status status;
+	} rows[] = {{IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, IBV_WC_SUCCESS},
+		    {IBV_ACCESS_LOCAL_WRITE, IBV_WC_REM_ACCESS_ERR}};
+	struct ibv_mr *m = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		uint8_t *to = buf + 4096 * i;
+		struct verbs_end a, b;
+
+		ends_new(&a, &b);
+		assert_int_equal(
+		    ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, rows[i].access), 0);
+		assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, to, 64, 0),
+				 0);
+		assert_int_equal(write_by(&a, (uintptr_t)to, m->rkey), rows[i].status);
+		ends_free(&a, &b);
+	}
+	assert_int_equal(ibv_dereg_mr(m), 0);
+}
+
+/* A region with an address of its own, given or 0, has it still when its rights change. */
+static void rereg_mr__keeps_the_iova(void **state)
+{
+	const int both = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	const uint64_t in_page = (uintptr_t)buf & 4095;
+	struct verbs_end a, b;
+
+	(void)state;
+	ends_new(&a, &b);
+	for (int is_zero_based = 0; is_zero_based < 2; is_zero_based++) {
+		uint64_t iova = is_zero_based ? 0 : (UINT64_C(1) << 40) + in_page;
+		int zero = is_zero_based ? IBV_ACCESS_ZERO_BASED : 0;
+		struct ibv_mr *m = ibv_reg_mr_iova(pd, buf, 4096, iova + (zero ? in_page : 0),
+						   IBV_ACCESS_LOCAL_WRITE | zero);
+		const uint32_t rkey = m->rkey;
+
+		assert_int_equal(
+		    ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, both | zero), 0);
+		assert_int_equal(m->rkey, rkey);
+		buf[8192] = (uint8_t)(7 + zero);
+		assert_int_equal(write_by(&a, iova + 100, rkey), IBV_WC_SUCCESS);
+		assert_int_equal(buf[100], buf[8192]);
+		assert_int_equal(ibv_dereg_mr(m), 0);
+	}
+	ends_free(&a, &b);
+}
+
 static void dealloc_pd__in_use(void **state)
 {
 	struct ibv_pd *other = ibv_alloc_pd(ctx);
@@ -414,6 +480,8 @@ int main(void)
 	    VERBS_TEST(rereg_mr__rights_and_pd_keep_the_keys),
 	    VERBS_TEST(rereg_mr__refused),
 	    VERBS_TEST(rereg_mr__of_what_flags_say),
+	    VERBS_TEST(rereg_mr__keeps_what_was_set_last),
+	    VERBS_TEST(rereg_mr__keeps_the_iova),
 	    VERBS_TEST(dealloc_pd__in_use),
 	    VERBS_TEST(mw__type_1_is_bound_and_written_through),
 	    VERBS_TEST(mw__bound_the_wrong_way),

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 static void set_nonblocking(int fd)
 {
@@ -261,6 +262,255 @@ static void query_port__of_infiniband(void **state)
 	assert_int_equal(a.active_mtu, IBV_MTU_256);
 }
 
+/* The memory of the host, of which this process has a copy of its own from now on: a test writes
+ * there what a broker would. */
+static struct vb_host_shm *own_host(void)
+{
+	const size_t size = offsetof(struct vb_host_memory, flow);
+	struct vb_engine *e = vb_ibv_ctx(ctx)->engine;
+	void *host = (void *)(uintptr_t)vb_engine_host(e);
+	void *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(copy != MAP_FAILED);
+	vb_engine_lock(e);
+	memcpy(copy, host, size);
+	assert_ptr_equal(mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, host), host);
+	vb_engine_unlock(e);
+	return host;
+}
+
+#define SYSTEM_GUID 0x1122334455667788
+
+/* Two ports of a node of InfiniBand in the place of "lo", and a context of them. */
+static struct ibv_context *open_fabric(struct vb_host_shm *host)
+{
+	struct ibv_context *c;
+
+	for (uint8_t i = 0; i < 2; i++) {
+		struct vb_device *d = &host->device[i];
+
+		*d = host->device[0];
+		memset(d->gid, 0, sizeof d->gid);
+		memset(d->pkey, 0, sizeof d->pkey);
+		d->gid[i] =
+		    (struct vb_gid_entry){{{0xfe, 0x80, [15] = (uint8_t)(i + 1)}}, VB_GID_IB};
+		d->pkey[i + 1u] = (uint16_t)(0x8001 + i);
+		d->speed_mbps = i ? 10000 : 100000;
+		d->ib = (struct vb_device_ib){.number = (uint8_t)(i + 1),
+					      .port_cnt = 2,
+					      .state = 4,
+					      .gid_cnt = 8,
+					      .pkey_cnt = 5,
+					      .lid = (uint16_t)(0x10 << i),
+					      .system_guid = SYSTEM_GUID};
+	}
+	c = ibv_open_device(ctx->device);
+	assert_non_null(c);
+	set_nonblocking(c->async_fd);
+	return c;
+}
+
+/* The events of port 2, by bits, that a change of the table brings. */
+static uint32_t events_of_change(struct ibv_context *of)
+{
+	struct ibv_port_attr port;
+	struct ibv_async_event e;
+	uint32_t set = 0;
+
+	vb_ibv_ctx(of)->generation--; /* it has not seen it yet */
+	assert_int_equal(ibv_query_port(of, 1, &port), 0);
+	while (ibv_get_async_event(of, &e) == 0) {
+		assert_int_equal(e.element.port_num, 2);
+		assert_int_equal(set & 1u << e.event_type, 0);
+		set |= 1u << e.event_type;
+		ibv_ack_async_event(&e);
+	}
+	assert_int_equal(errno, EAGAIN);
+	return set;
+}
+
+/* Each value that a subnet manager gives a port has its event when it changes, for that port alone.
+ * IBA 11.6.3.4 */
+static void async__each_value_of_a_manager(void **state)
+{
+	const uint32_t lid = 1u << IBV_EVENT_LID_CHANGE, sm = 1u << IBV_EVENT_SM_CHANGE,
+		       again = 1u << IBV_EVENT_CLIENT_REREGISTER;
+	const struct {
+		struct vb_device_ib more;
+		uint32_t events;
+	} rows[] = {{{.lid = 1}, lid},
+		    {{.lmc = 1}, lid},
+		    {{.sm_lid = 1}, sm},
+		    {{.sm_sl = 1}, sm},
+		    {{.reregisters = 1}, again},
+		    {{.subnet_timeout = 1}, 0},
+		    {{.lid = 1, .sm_lid = 1, .reregisters = 1}, lid | sm | again}};
+	struct vb_host_shm *host = own_host();
+	struct ibv_context *of = open_fabric(host);
+	struct vb_device *d = &host->device[1];
+
+	(void)state;
+	assert_int_equal(events_of_change(of), 0);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		d->ib.lid = (uint16_t)(d->ib.lid + rows[i].more.lid);
+		d->ib.lmc = (uint8_t)(d->ib.lmc + rows[i].more.lmc);
+		d->ib.sm_lid = (uint16_t)(d->ib.sm_lid + rows[i].more.sm_lid);
+		d->ib.sm_sl = (uint8_t)(d->ib.sm_sl + rows[i].more.sm_sl);
+		d->ib.reregisters += rows[i].more.reregisters;
+		d->ib.subnet_timeout =
+		    (uint8_t)(d->ib.subnet_timeout + rows[i].more.subnet_timeout);
+		assert_int_equal(events_of_change(of), rows[i].events);
+		assert_int_equal(events_of_change(of), 0);
+	}
+	d->pkey[4] = 0x9234;
+	assert_int_equal(events_of_change(of), 1u << IBV_EVENT_PKEY_CHANGE);
+	d->gid[5] = d->gid[1];
+	assert_int_equal(events_of_change(of), 1u << IBV_EVENT_GID_CHANGE);
+	d->is_up = 0;
+	assert_int_equal(events_of_change(of), 1u << IBV_EVENT_PORT_ERR);
+	d->is_up = 1;
+	assert_int_equal(events_of_change(of), 1u << IBV_EVENT_PORT_ACTIVE);
+	/* The fabric ends: nothing of what it said has changed. */
+	*d = (struct vb_device){.pkey = {0}};
+	assert_int_equal(events_of_change(of),
+			 1u << IBV_EVENT_PORT_ERR | 1u << IBV_EVENT_GID_CHANGE |
+			     1u << IBV_EVENT_PKEY_CHANGE | 1u << IBV_EVENT_DEVICE_FATAL);
+	assert_int_equal(ibv_close_device(of), 0);
+}
+
+/* The tables of each port of a device, and what the device says of them: IBA 11.2.1.2 */
+static void query__two_ports_of_a_fabric(void **state)
+{
+	struct vb_host_shm *host = own_host();
+	struct ibv_context *of = open_fabric(host);
+	struct ibv_device **list;
+	struct ibv_gid_entry table[64];
+	struct ibv_device_attr a;
+	struct ibv_device_attr_ex ex;
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+	__be16 pkey;
+	int cnt;
+
+	(void)state;
+	host->device_cnt = 2;
+	list = ibv_get_device_list(&cnt);
+	assert_int_equal(cnt, 1); /* with both ports */
+	ibv_free_device_list(list);
+	assert_int_equal(ibv_query_device(of, &a), 0);
+	assert_int_equal(ibv_query_device_ex(of, NULL, &ex), 0);
+	assert_true(a.phys_port_cnt == 2 && ex.phys_port_cnt_ex == 2 && a.max_pkeys == 5);
+	assert_true(a.sys_image_guid == htobe64(SYSTEM_GUID) && a.node_guid != a.sys_image_guid);
+	assert_int_equal(ibv_query_gid_table(of, table, 64, 0), 2);
+	for (uint8_t i = 1; i <= 2; i++) {
+		assert_int_equal(ibv_query_port(of, i, &port), 0);
+		assert_int_equal(port.link_layer, IBV_LINK_LAYER_INFINIBAND);
+		assert_true(port.lid == 8 << i && port.gid_tbl_len == 8 && port.pkey_tbl_len == 5);
+		assert_int_equal(ibv_query_gid(of, i, i - 1, &gid), 0);
+		assert_int_equal(gid.raw[15], i);
+		assert_int_equal(ibv_query_gid(of, i, 7, &gid), 0);
+		assert_int_equal(ibv_query_gid(of, i, 8, &gid), -1);
+		assert_true(table[i - 1].port_num == i && table[i - 1].gid_index == i - 1u);
+		assert_true(table[i - 1].gid_type == IBV_GID_TYPE_IB &&
+			    table[i - 1].ndev_ifindex == 0);
+		assert_int_equal(ibv_query_pkey(of, i, i, &pkey), 0);
+		assert_int_equal(be16toh(pkey), 0x8000 + i);
+		assert_int_equal(ibv_get_pkey_index(of, i, pkey), i);
+		assert_int_equal(ibv_get_pkey_index(of, 3 - i, pkey), -1);
+		assert_int_equal(ibv_query_pkey(of, i, 5, &pkey), -1);
+	}
+	assert_int_equal(ibv_query_port(of, 3, &port), EINVAL);
+	assert_non_null(
+	    strstr(verbena_refusal(), "port_num is 3, and the device has the ports 1 to 2"));
+	assert_int_equal(ibv_close_device(of), 0);
+}
+
+/* A path goes by the LID, the GIDs and the speed of its own port. IBA 11.2.2.1 */
+static void create_ah__by_the_second_port(void **state)
+{
+	struct ibv_context *of = open_fabric(own_host());
+	struct ibv_pd *own = ibv_alloc_pd(of);
+	struct ibv_ah_attr attr = {
+	    .dlid = 5, .static_rate = IBV_RATE_20_GBPS, .grh = {.dgid = {.raw = {0xfe, 0x80, 1}}}};
+
+	(void)state;
+	for (uint8_t i = 1; i <= 2; i++) {
+		const struct vb_ah *core;
+		struct ibv_ah *ah;
+
+		attr.port_num = i;
+		attr.is_global = 1;
+		attr.grh.sgid_index = (uint8_t)(i - 1);
+		ah = ibv_create_ah(own, &attr);
+		assert_non_null(ah);
+		core = &((const struct vb_ibv_ah *)ah)->core;
+		assert_int_equal(core->path.port, vb_ibv_ctx(of)->port + i - 1);
+		assert_int_equal(core->path.slid, 8 << i);
+		assert_int_equal(core->path.dlid, 5);
+		assert_int_equal(core->path.sgid.b[15], i);
+		assert_int_equal(core->kbps, i == 1 ? 20000000 : 0);
+		assert_int_equal(ibv_destroy_ah(ah), 0);
+		attr.grh.sgid_index = (uint8_t)(2 - i); /* an entry of the other port's */
+		assert_null(ibv_create_ah(own, &attr));
+		/* Without a GRH no GID matters. */
+		attr.is_global = 0;
+		ah = ibv_create_ah(own, &attr);
+		assert_non_null(ah);
+		assert_int_equal(ibv_destroy_ah(ah), 0);
+	}
+	assert_int_equal(ibv_close_device(of), 0);
+}
+
+/* A device whose paths are longer than verbs have room for has neither, rather than a part of one.
+ */
+static void device_list__paths_that_do_not_fit(void **state)
+{
+	struct vb_host_shm *host = own_host();
+	const size_t most = sizeof ctx->device->dev_path - 1,
+		     rest = strlen("/class/infiniband_verbs/uverbs0");
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		struct ibv_device **list;
+
+		memset(host->sysfs_path, 0, sizeof host->sysfs_path);
+		memset(host->sysfs_path, 'x', most - rest + more);
+		list = ibv_get_device_list(NULL);
+		assert_non_null(list[0]);
+		assert_int_equal(strlen(list[0]->dev_path), more ? 0 : most);
+		assert_int_equal(list[0]->ibdev_path[0] == 0, more);
+		assert_string_equal(ibv_get_device_name(list[0]), "verbena0");
+		ibv_free_device_list(list);
+	}
+}
+
+/* Violations are those that all processes have met, and at least this one's; a virtual function's
+ * are its device's. IBA 14.2.5.6 */
+static void query_port__violations_of_all_processes(void **state)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(ctx);
+	struct vb_host_shm *host = own_host();
+	struct vb_counters *own = vb_engine_slot(c->engine)->counters;
+	struct ibv_port_attr a;
+
+	(void)state;
+	own[c->port].v[VB_COUNTER_port_rcv_constraint_errors] = 3;
+	own[c->port].v[VB_COUNTER_qkey_viol_cntr] = 4;
+	host->violations[c->port].bad_pkey = 7;
+	host->violations[c->port].bad_qkey = 2;
+	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
+	assert_int_equal(a.bad_pkey_cntr, 7);
+	assert_int_equal(a.qkey_viol_cntr, 4);
+	host->violations[c->port].bad_qkey = UINT16_MAX + 1;
+	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
+	assert_int_equal(a.qkey_viol_cntr, UINT16_MAX);
+	c->table[0].parent = c->port + 1u;
+	host->violations[c->port + 1].bad_pkey = 11;
+	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
+	assert_int_equal(a.bad_pkey_cntr, 11);
+	assert_int_equal(a.qkey_viol_cntr, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +520,11 @@ int main(void)
 	    VERBS_TEST(async__down_and_up_unseen),
 	    VERBS_TEST(async__device_comes_and_goes),
 	    cmocka_unit_test(query_port__of_infiniband),
+	    VERBS_TEST(async__each_value_of_a_manager),
+	    VERBS_TEST(query__two_ports_of_a_fabric),
+	    VERBS_TEST(create_ah__by_the_second_port),
+	    VERBS_TEST(query_port__violations_of_all_processes),
+	    VERBS_TEST(device_list__paths_that_do_not_fit),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -128,12 +128,65 @@ static void ud__udp_source_port(void **state)
 	end_free(&d);
 }
 
+/* Operations that verbs have no number for are refused: those of later headers, and those that
+ * bytes in a queue alone ask for. ibv_post_send(3) */
+static void post_send__opcodes_of_no_verb(void **state)
+{
+	/* TSO, DRIVER1, two without a name; NOP of bytes in a queue, and what is behind it. */
+	static const unsigned none[] = {10, 11, 12, 13, 16, 17, 255, UINT32_MAX};
+	struct verbs_end a, b;
+	struct ibv_sge sge = sge_at(0, 8);
+	struct ibv_send_wr wr = {.sg_list = &sge, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_wc wc;
+
+	(void)state;
+	ends_new(&a, &b);
+	for (size_t i = 0; i < 2 * sizeof none / sizeof none[0]; i++) {
+		wr.opcode = (enum ibv_wr_opcode)none[i / 2];
+		wr.num_sge = (int)(i % 2);
+		bad = NULL;
+		assert_int_equal(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+		assert_ptr_equal(bad, &wr);
+	}
+	assert_int_equal(ibv_poll_cq(a.cq, 1, &wc), 0);
+	ends_free(&a, &b);
+}
+
+/* A poll gives as many completions as there are and as are asked for, in their order.
+ * ibv_poll_cq(3) */
+static void poll_cq__many_at_once(void **state)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_wc wc[64];
+	uint64_t next = 0;
+
+	(void)state;
+	to_init(e.qp);
+	for (uint64_t i = 0; i < 64; i++)
+		post_recv(e.qp, i, 0, 8);
+	assert_int_equal(ibv_modify_qp(e.qp, &err, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_poll_cq(e.cq, 0, wc), 0);
+	for (int asked = 1; next < 64; asked = 2 * asked + 1) {
+		int want = (int)next + asked < 64 ? asked : 64 - (int)next;
+
+		wc[want - 1].wr_id = 1000;
+		assert_int_equal(ibv_poll_cq(e.cq, asked, wc), want);
+		for (int i = 0; i < want; i++)
+			assert_int_equal(wc[i].wr_id, next++);
+	}
+	assert_int_equal(ibv_poll_cq(e.cq, 64, wc), 0);
+	end_free(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(post_send__before_a_bad_one_is_sent),
 	    VERBS_TEST(destroy_qp__sends_what_was_posted),
 	    VERBS_TEST(ud__udp_source_port),
+	    VERBS_TEST(post_send__opcodes_of_no_verb),
+	    VERBS_TEST(poll_cq__many_at_once),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The verbs among threads, and across fork(). */
+#include "descriptors.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #define THREADS 4
 #define MESSAGES 2000
@@ -203,6 +205,35 @@ static void exec_closes__descriptors(void **state)
 	assert_true(fcntl(ctx->cmd_fd, F_GETFD) & FD_CLOEXEC);
 }
 
+static unsigned for_exec; /* descriptors, before anything was opened */
+
+/* No descriptor of any object, nor of what stands behind it, goes to programs that are executed:
+ * locks of domains, sockets of groups and QPs, device memory, the adapter. */
+static void exec_closes__all_descriptors(void **state)
+{
+	static const union ibv_gid group = {
+	    .raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 7, 7, 8}};
+	int file = memfd_create("domain", MFD_CLOEXEC);
+	struct ibv_xrcd_init_attr xa = {.comp_mask =
+					    IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+					.fd = file,
+					.oflags = O_CREAT};
+	struct ibv_alloc_dm_attr da = {.length = 64};
+	struct verbs_end ud = end_new(IBV_QPT_UD, ibv_create_comp_channel(ctx), NULL), a, b;
+
+	(void)state;
+	assert_non_null(ibv_open_xrcd(ctx, &xa));
+	assert_non_null(ibv_alloc_dm(ctx, &da));
+	to_init(ud.qp);
+	assert_int_equal(ibv_attach_mcast(ud.qp, &group, 0), 0);
+	ends_new(&a, &b);
+	post_recv(b.qp, 1, 0, 64);
+	post_send(a.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4096, 64);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(descriptors_for_exec(), for_exec);
+	close(file);
+}
+
 static void two_contexts__share_the_adapter(void **state)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -224,9 +255,11 @@ int main(void)
 	    VERBS_TEST(threads__one_qp_for_all),
 	    VERBS_TEST(fork__child_starts_anew_and_parent_goes_on),
 	    VERBS_TEST(exec_closes__descriptors),
+	    VERBS_TEST(exec_closes__all_descriptors),
 	    VERBS_TEST(two_contexts__share_the_adapter),
 	};
 
 	VERBS_MAIN_OR_SKIP();
+	for_exec = descriptors_for_exec();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

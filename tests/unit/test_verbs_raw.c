@@ -3,6 +3,10 @@
  * Work requests that a program writes into its queues by itself, with mlx5dv.h alone: every kind of
  * work of RC, receives, queues that go round and queues that are full, and bytes that are wrong.
  */
+#include "verbs/priv.h"
+#include "verbs/ring/ring.h"
+
+#include "core/obj/cq.h"
 #include "raw_env.h"
 
 #include <inttypes.h>
@@ -135,6 +139,156 @@ static void test_wrap(void **state)
 	}
 	assert_true(a.sent > 4 * a.qp.sq.wqe_cnt);
 	raw_free(&a, &b);
+}
+
+static struct vb_ring_qp *ring_of(const struct raw_end *r)
+{
+	return ((struct vb_ibv_qp *)r->end.qp)->hw;
+}
+
+/* The queues of @r as they are after so many requests and receives that the next index of each is
+ * @next, and after so many entries that the next is at @place. */
+static void go_on_from(struct raw_end *r, uint16_t next, uint32_t place)
+{
+	struct vb_ring_qp *ring = ring_of(r);
+	struct vb_cq *cq = ((struct vb_ibv_cq *)r->end.cq)->core;
+
+	assert_true(vb_ibv_enter(vb_ibv_ctx(ctx)));
+	ring->sq_seen = ring->rq_seen = r->sent = r->received = next;
+	vb_record_put(ring->record, VB_RECORD_SEND, next);
+	vb_record_put(ring->record, VB_RECORD_RECEIVE, next);
+	cq->head = cq->tail = r->read = place;
+	r->cq.dbrec[0] = htobe32(place & 0xffffff);
+	vb_ibv_leave(vb_ibv_ctx(ctx));
+}
+
+/* Message @i of a to b, both by a program's own bytes or by verbs; its completions have these
+ * indices. */
+static void message_of(uint16_t i, bool by_verbs)
+{
+	uint16_t index = a.sent, received = b.received;
+
+	fill(0, 200, (uint8_t)i);
+	if (by_verbs) {
+		post_recv(b.end.qp, 1, 200000, 1000);
+		b.received++;
+		post_send(a.end.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 0, 200);
+		a.sent++;
+	} else {
+		raw_receive(&b, 200000, 1000);
+		raw_begin(&a);
+		raw_inline(&a, buf, 1 + 199u * (i % 2));
+		raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	}
+	(void)raw_next_of(&a, MLX5_CQE_REQ, index);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, received);
+	assert_int_equal(buf[200000], (uint8_t)i);
+}
+
+/* Indices of 16 bits and places of 24 bits begin at 0 again amid the work of verbs and programs,
+ * and a reader outside is told how far the adapter has read. */
+static void test_counters_wrap(void **state)
+{
+	(void)state;
+	for (uint32_t before = 1; before < 16; before *= 2) {
+		uint16_t next = (uint16_t)(0u - before);
+
+		raw_pair(&a, &b);
+		go_on_from(&a, next, 0x1000000 - before);
+		go_on_from(&b, next, 0x1000000 - before);
+		/* More than a CQ has entries: those that were read are free again. */
+		for (uint16_t i = 0; i < 300; i++) {
+			message_of(i, i % 8 == 7);
+			assert_int_equal(ring_of(&a)->shown->sq_seen, a.sent);
+			assert_int_equal(ring_of(&b)->shown->rq_seen, b.received);
+		}
+		assert_int_equal(be32toh(a.qp.dbrec[1]) & 0xffff, a.sent);
+		raw_free(&a, &b);
+	}
+}
+
+/* The flags of the request in block @index of @qp, as its bytes have them. */
+static uint8_t flags_at(const struct ibv_qp *qp, uint32_t index)
+{
+	const struct vb_ring_qp *ring = ((const struct vb_ibv_qp *)qp)->hw;
+	const struct mlx5_wqe_ctrl_seg *c =
+	    (const void *)(ring->sq + (size_t)(index & (ring->sq_cnt - 1)) * MLX5_SEND_WQE_BB);
+
+	return c->fm_ce_se;
+}
+
+/* Each flag of verbs has its bit in the bytes that they write, whichever call it comes by.
+ * ibv_post_send(3), ibv_wr_post(3) */
+static void test_flags_of_verbs(void **state)
+{
+	static const struct {
+		unsigned flag;
+		uint8_t bits;
+	} rows[] = {{0, 0},
+		    {IBV_SEND_FENCE, MLX5_WQE_CTRL_FENCE},
+		    {IBV_SEND_SIGNALED, MLX5_WQE_CTRL_CQ_UPDATE},
+		    {IBV_SEND_SOLICITED, MLX5_WQE_CTRL_SOLICITED}};
+	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex init = {
+	    .cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+	    .qp_type = IBV_QPT_RC,
+	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	    .send_ops_flags = IBV_QP_EX_WITH_SEND,
+	    .pd = pd,
+	    .send_cq = cq,
+	    .recv_cq = cq};
+	struct ibv_qp *qp = ibv_create_qp_ex(ctx, &init);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	uint32_t index = 0;
+
+	(void)state;
+	to_init(qp);
+	for (uint64_t i = 0; i < 8; i++)
+		post_recv(qp, i, 0, 8);
+	to_rts(qp, qp->qp_num, false);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND, .send_flags = rows[i].flag};
+
+		assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+		assert_int_equal(flags_at(qp, index++), rows[i].bits);
+		ibv_wr_start(ex);
+		ex->wr_flags = rows[i].flag;
+		ibv_wr_send(ex);
+		assert_int_equal(ibv_wr_complete(ex), 0);
+		assert_int_equal(flags_at(qp, index++), rows[i].bits);
+	}
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* The table for readers outside has room for so many QPs: one more works as well, and is in it when
+ * there is room again. */
+static void test_more_than_the_table_shows(void **state)
+{
+	static struct ibv_qp *qp[VB_QUEUES_MAX];
+	struct ibv_cq *cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+	    .send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+
+	(void)state;
+	for (uint32_t i = 0; i < VB_QUEUES_MAX; i++) {
+		qp[i] = ibv_create_qp(pd, &init);
+		assert_non_null(qp[i]);
+		assert_non_null(((struct vb_ibv_qp *)qp[i])->hw->shown);
+	}
+	raw_pair(&a, &b);
+	assert_true(!ring_of(&a)->shown && !ring_of(&b)->shown);
+	message_of(0, false);
+	message_of(1, true);
+	assert_int_equal(ibv_destroy_qp(qp[7]), 0);
+	raw_show(&a);
+	assert_ptr_equal(ring_of(&a)->shown, ((struct vb_ibv_qp *)qp[6])->hw->shown + 1);
+	assert_int_equal(ring_of(&a)->shown->qpn, a.end.qp->qp_num);
+	raw_free(&a, &b);
+	for (uint32_t i = 0; i < VB_QUEUES_MAX; i++)
+		if (i != 7)
+			assert_int_equal(ibv_destroy_qp(qp[i]), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
 /* As many as the queue holds by one doorbell, which the last one alone reports. */
@@ -411,10 +565,21 @@ static void test_not_of_a_child(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RAW_TEST(test_write),   RAW_TEST(test_send),  RAW_TEST(test_read_and_atomics),
-	    RAW_TEST(test_wrap),    RAW_TEST(test_full),  RAW_TEST(test_bad),
-	    RAW_TEST(test_refused), RAW_TEST(test_early), RAW_TEST(test_mixed),
-	    RAW_TEST(test_reset),   RAW_TEST(test_idle),  RAW_TEST(test_not_of_a_child),
+	    RAW_TEST(test_write),
+	    RAW_TEST(test_send),
+	    RAW_TEST(test_read_and_atomics),
+	    RAW_TEST(test_wrap),
+	    RAW_TEST(test_counters_wrap),
+	    RAW_TEST(test_more_than_the_table_shows),
+	    RAW_TEST(test_flags_of_verbs),
+	    RAW_TEST(test_full),
+	    RAW_TEST(test_bad),
+	    RAW_TEST(test_refused),
+	    RAW_TEST(test_early),
+	    RAW_TEST(test_mixed),
+	    RAW_TEST(test_reset),
+	    RAW_TEST(test_idle),
+	    RAW_TEST(test_not_of_a_child),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -12,6 +12,9 @@
 #include "wire/opcode.h"
 #include "wire/pkey.h"
 
+#include <inttypes.h>
+#include <sys/mman.h>
+
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 
 static struct raw_end a, b;
@@ -210,15 +213,98 @@ static void test_child_has_none(void **state)
 	raw_free(&a, &b);
 }
 
+static unsigned for_exec; /* descriptors, before anything was opened */
+
+/* Nor do programs have them that this one executes. */
+static void test_exec_has_none(void **state)
+{
+	(void)state;
+	raw_pair(&a, &b);
+	write_from(&a, 0);
+	assert_int_equal(descriptors_for_exec(), for_exec);
+	raw_free(&a, &b);
+}
+
+#if !defined(__SANITIZE_THREAD__) /* which does not survive a thread in such a child */
+/* The mapping of this process that @p is in. proc(5) */
+static void mapping_of(const void *p, uintptr_t *from, uintptr_t *to)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+
+	assert_non_null(f);
+	do {
+		assert_non_null(fgets(line, sizeof line, f));
+		assert_int_equal(sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", from, to), 2);
+	} while ((uintptr_t)p < *from || (uintptr_t)p >= *to);
+	fclose(f);
+}
+
+/* A pair of the child's own, with its own device: queues, their table and a doorbell. */
+static int pair_of_child(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	ctx = list ? ibv_open_device(list[0]) : NULL;
+	if (!ctx)
+		return 1;
+	ibv_free_device_list(list);
+	pd = ibv_alloc_pd(ctx);
+	mr = ibv_reg_mr(pd, buf, sizeof buf, ALL_ACCESS);
+	if (!mr)
+		return 2;
+	raw_pair(&a, &b);
+	write_from(&a, 0);
+	raw_free(&a, &b);
+	return ibv_close_device(ctx) ? 3 : 0;
+}
+
+/* A child that opens the device has queues in memory of its own: those of its parent, which it does
+ * not have in view, go on. Where they are nobody in the child may read or write. */
+static void test_child_begins_anew(void **state)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	uintptr_t from, to;
+	pid_t pid;
+
+	(void)state;
+	raw_pair(&a, &b);
+	write_from(&a, 0);
+	mapping_of(a.qp.sq.buf, &from, &to);
+	for (uint16_t i = 0; i < 2; i++) {
+		pid = fork();
+		if (pid == 0) {
+			alarm(VERBS_PATIENCE_S); /* or a child that waits in vain never ends */
+			signal(SIGSEGV, SIG_DFL);
+			if (mmap((void *)from, to - from, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+				_exit(4);
+			_exit(pair_of_child());
+		}
+		assert_int_equal(child_status(pid), 0);
+		write_from(&a, (uint16_t)(i + 1));
+	}
+	raw_free(&a, &b);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RAW_TEST(test_wakes_by_every_page),     RAW_TEST(test_flushes_without_a_doorbell),
-	    RAW_TEST(test_flushes_after_a_refusal), RAW_TEST(test_flushes_after_the_programs_word),
-	    RAW_TEST(test_child_has_none),          cmocka_unit_test(test_leaves_no_descriptors)};
+		RAW_TEST(test_wakes_by_every_page),
+		RAW_TEST(test_flushes_without_a_doorbell),
+		RAW_TEST(test_flushes_after_a_refusal),
+		RAW_TEST(test_flushes_after_the_programs_word),
+#if !defined(__SANITIZE_THREAD__)
+		RAW_TEST(test_child_begins_anew),
+#endif
+		RAW_TEST(test_child_has_none),
+		RAW_TEST(test_exec_has_none),
+		cmocka_unit_test(test_leaves_no_descriptors)
+	};
 	int failed;
 
 	VERBS_MAIN_OR_SKIP();
+	for_exec = descriptors_for_exec();
 	failed = cmocka_run_group_tests_name("protected pages", tests, NULL, NULL);
 	if (deny_call(SYS_userfaultfd, 0, UINT32_MAX, EPERM))
 		failed += cmocka_run_group_tests_name("naps", tests, NULL, NULL);

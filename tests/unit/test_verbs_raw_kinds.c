@@ -5,6 +5,8 @@
  */
 #include "raw_env.h"
 
+#include <sys/resource.h>
+
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 #define DC_KEY UINT64_C(0xfedcba9876543210)
 
@@ -493,13 +495,103 @@ static void test_objects(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
+/* Each kind of object is shown by the handle that it was made with, and by no other. */
+static void test_objects_by_handle(void **state)
+{
+	struct ibv_alloc_dm_attr da = {.length = 64};
+	struct ibv_srq_init_attr si = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_ah_attr aa = verbs_ah_attr(false);
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_dm *dm = ibv_alloc_dm(ctx, &da);
+	struct ibv_srq *srq = ibv_create_srq(pd, &si);
+	struct ibv_ah *ah = ibv_create_ah(pd, &aa);
+	struct mlx5dv_qp dv_qp;
+	struct mlx5dv_cq dv_cq;
+	struct mlx5dv_srq dv_srq = {.comp_mask = 0};
+	struct mlx5dv_ah dv_ah;
+	struct mlx5dv_pd dv_pd;
+	struct mlx5dv_dm dv_dm = {.comp_mask = UINT64_MAX, .remote_va = 7};
+	struct mlx5dv_obj obj = {.qp = {e.qp, &dv_qp},
+				 .cq = {e.cq, &dv_cq},
+				 .srq = {srq, &dv_srq},
+				 .ah = {ah, &dv_ah},
+				 .pd = {pd, &dv_pd},
+				 .dm = {dm, &dv_dm}};
+	const struct {
+		uint64_t type;
+		uint32_t *handle;
+	} rows[] = {{MLX5DV_OBJ_QP, &e.qp->handle}, {MLX5DV_OBJ_CQ, &e.cq->handle},
+		    {MLX5DV_OBJ_SRQ, &srq->handle}, {MLX5DV_OBJ_AH, &ah->handle},
+		    {MLX5DV_OBJ_PD, &pd->handle},   {MLX5DV_OBJ_DM, &dm->handle}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		*rows[i].handle ^= 1u << 20;
+		assert_int_equal(mlx5dv_init_obj(&obj, rows[i].type), ENOENT);
+		*rows[i].handle ^= 1u << 20;
+		assert_int_equal(mlx5dv_init_obj(&obj, rows[i].type), 0);
+	}
+	/* What was asked for of device memory, and is known: its regions begin at 0. */
+	assert_int_equal(dv_dm.comp_mask, MLX5DV_DM_MASK_REMOTE_VA);
+	assert_int_equal(dv_dm.remote_va, 0);
+	end_free(&e);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
+/* A CQ that finds no memory for wide entries is none: what it would stand on is free. */
+static void test_wide_entries_without_memory(void **state)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct ibv_cq_init_attr_ex attr = {.cqe = 65536, .channel = channel};
+	struct mlx5dv_cq_init_attr dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+					 .cqe_size = 128};
+	struct rlimit was, few;
+	int last;
+
+	(void)state;
+	raw_pair(&a, &b); /* memory that has room for narrow entries, and not for wide ones */
+	last = dup(0);
+	close(last);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){(rlim_t)last, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	errno = 0;
+	assert_null(mlx5dv_create_cq(ctx, &attr, &dv));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+	raw_free(&a, &b);
+}
+
+/* What the environment said first stays: queues of a process are all of one kind. */
+static void test_mode_is_asked_for_once(void **state)
+{
+	(void)state;
+	assert_int_equal(unsetenv("VERBENA_MLX5DV"), 0);
+	raw_pair(&a, &b); /* with queues to be shown */
+	assert_true(mlx5dv_is_supported(ctx->device));
+	assert_int_equal(setenv("VERBENA_MLX5DV", "1", 1), 0);
+	raw_free(&a, &b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RAW_TEST(test_uc),        RAW_TEST(test_srq),          RAW_TEST(test_srq_broken),
-	    RAW_TEST(test_arm),       RAW_TEST(test_wide_entries), RAW_TEST(test_overrun),
-	    RAW_TEST(test_signature), RAW_TEST(test_xrc),          RAW_TEST(test_dc),
+	    RAW_TEST(test_uc),
+	    RAW_TEST(test_srq),
+	    RAW_TEST(test_srq_broken),
+	    RAW_TEST(test_arm),
+	    RAW_TEST(test_wide_entries),
+	    RAW_TEST(test_overrun),
+	    RAW_TEST(test_signature),
+	    RAW_TEST(test_xrc),
+	    RAW_TEST(test_dc),
 	    RAW_TEST(test_objects),
+	    RAW_TEST(test_wide_entries_without_memory),
+	    RAW_TEST(test_mode_is_asked_for_once),
+	    RAW_TEST(test_objects_by_handle),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -7,6 +7,7 @@
 #include "verbs/priv.h"
 #include "verbs/ring/ring.h"
 
+#include "descriptors.h"
 #include "raw_env.h"
 
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
@@ -120,6 +121,97 @@ static void arm__solicited_and_errors(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(ch), 0);
 }
 
+static void send_byte(struct ibv_qp *qp, uint8_t byte)
+{
+	buf[0] = byte;
+	post_send(qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 0, 1);
+}
+
+/* Entries of a QP that has gone are gone: where they were, also at the end of the memory, a program
+ * finds none. ibv_destroy_qp(3) */
+static void cq__entries_of_a_qp_that_has_gone(void **state)
+{
+	(void)state;
+	for (uint32_t before = 0; before < 300; before += 253) {
+		struct raw_end r = {.end = end_new(IBV_QPT_RC, NULL, NULL)};
+		struct ibv_qp_init_attr init = {.send_cq = r.end.cq,
+						.recv_cq = r.end.cq,
+						.cap = {4, 4, 1, 1, 0},
+						.qp_type = IBV_QPT_RC};
+		struct ibv_qp *gone = ibv_create_qp(pd, &init);
+
+		to_init(r.end.qp);
+		to_error(r.end.qp);
+		for (uint32_t i = 0; i < before; i++) {
+			post_recv(r.end.qp, i, 0, 8);
+			(void)wc_next(r.end.cq);
+		}
+		to_init(gone);
+		for (uint64_t i = 0; i < 3; i++)
+			post_recv(gone, i, 0, 8);
+		to_error(gone);
+		post_recv(r.end.qp, 77, 0, 8);
+		for (uint64_t i = 0; i < 2; i++)
+			post_recv(gone, i, 0, 8);
+		assert_int_equal(ibv_destroy_qp(gone), 0);
+		raw_show(&r);
+		r.read = be32toh(r.cq.dbrec[0]);
+		assert_int_equal(r.read, before);
+		(void)raw_next_of(&r, MLX5_CQE_RESP_ERR, (uint16_t)before);
+		for (uint32_t i = 1; i < r.cq.cqe_cnt; i++, r.read++)
+			assert_false(raw_has_entry(&r));
+		end_free(&r.end);
+	}
+}
+
+/* A change of size that fails leaves the CQ as it is, and takes no memory. */
+static void resize_cq__refused(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	unsigned descriptors;
+
+	(void)state;
+	to_init(e.qp);
+	for (uint64_t i = 0; i < 64; i++)
+		post_recv(e.qp, i, 0, 8);
+	to_error(e.qp);
+	descriptors = descriptors_of(getpid());
+	/* More often than a piece of memory, which has a descriptor, has pages. */
+	for (int i = 0; i < 2500; i++)
+		assert_int_equal(ibv_resize_cq(e.cq, 32), EINVAL);
+	assert_int_equal(descriptors_of(getpid()), descriptors);
+	for (uint64_t i = 0; i < 64; i++)
+		assert_int_equal(wc_next(e.cq).wr_id, i);
+	assert_int_equal(ibv_resize_cq(e.cq, 32), 0);
+	end_free(&e);
+}
+
+/* A queue that was shown keeps its size, also when it is shown again. */
+static void resize__of_what_was_shown(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct raw_end again;
+
+	(void)state;
+	raw_pair(&a, &b);
+	assert_int_equal(ibv_resize_cq(a.end.cq, 1000), EBUSY);
+	assert_non_null(strstr(verbena_refusal(), "reads the queue by itself"));
+	init.attr.max_wr = 100;
+	assert_int_equal(ibv_modify_srq(srq, &init.attr, IBV_SRQ_MAX_WR), EOPNOTSUPP);
+	assert_non_null(strstr(verbena_refusal(), "keeps its size"));
+	again = a;
+	raw_show(&again);
+	assert_memory_equal(&again.qp, &a.qp, sizeof a.qp);
+	assert_memory_equal(&again.cq, &a.cq, sizeof a.cq);
+	raw_receive(&b, 8192, 8);
+	send_byte(a.end.qp, 1);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	raw_free(&a, &b);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
 /* Receives that a program writes while its QP is in ERR are flushed, though no message comes. */
 static void receive__flushed_in_error(void **state)
 {
@@ -143,12 +235,6 @@ static void srq_write(const struct mlx5dv_srq *s, uint16_t posted, size_t off)
 	if (s->stride > 32)
 		mlx5dv_set_data_seg(d + 1, 0, MLX5_INVALID_LKEY, 0);
 	__atomic_store_n(s->dbrec, htobe32(posted), __ATOMIC_RELEASE);
-}
-
-static void send_byte(struct ibv_qp *qp, uint8_t byte)
-{
-	buf[0] = byte;
-	post_send(qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 0, 1);
 }
 
 /* Verbs post two receives, then the program one: each message goes to its own receive, also where
@@ -447,15 +533,58 @@ static void table__tells_where_queues_are(void **state)
 	end_free(&b.end);
 }
 
+/* ... how long entries are, and where the SRQ is. */
+static void table__of_wide_entries_and_an_srq(void **state)
+{
+	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 7, .max_sge = 1}};
+	struct ibv_cq_init_attr_ex attr = {.cqe = 16};
+	struct mlx5dv_cq_init_attr dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+					 .cqe_size = 128};
+	struct ibv_qp_init_attr init = {.send_cq = ibv_create_cq(ctx, 32, NULL, NULL, 0),
+					.recv_cq =
+					    ibv_cq_ex_to_cq(mlx5dv_create_cq(ctx, &attr, &dv)),
+					.srq = ibv_create_srq(pd, &srq_init),
+					.cap = {4, 4, 1, 1, 0},
+					.qp_type = IBV_QPT_UC};
+	const struct vb_ring_srq *srq = ((struct vb_ibv_srq *)init.srq)->hw;
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	const struct vb_queue_entry *e = table_entry(qp->qp_num);
+
+	(void)state;
+	assert_non_null(e);
+	assert_int_equal(e->type, VB_QPT_UC);
+	assert_int_equal(e->send_cq.entry_bytes, 64);
+	assert_int_equal(e->send_cq.cnt, 32);
+	assert_int_equal(e->recv_cq.entry_bytes, 128);
+	assert_true(e->recv_cq.cnt == 16 && e->rq_cnt == 0);
+	assert_true(e->srq == (uintptr_t)srq->mem && e->srq_record == (uintptr_t)srq->record);
+	assert_int_equal(e->srq_cnt, srq->cnt);
+	assert_int_equal(e->srq_stride, srq->stride);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(init.srq), 0);
+	assert_int_equal(ibv_destroy_cq(init.send_cq), 0);
+	assert_int_equal(ibv_destroy_cq(init.recv_cq), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RAW_TEST(cq__entries_are_invalid_at_first), RAW_TEST(arm__what_has_come),
-	    RAW_TEST(arm__solicited_and_errors),        RAW_TEST(receive__flushed_in_error),
-	    RAW_TEST(receive__verbs_after_program),     RAW_TEST(srq__verbs_and_program),
-	    RAW_TEST(srq__as_many_as_was_told),         RAW_TEST(send__all_signaled),
-	    RAW_TEST(send__as_much_as_was_told),        RAW_TEST(create_cq__sizes_of_entries),
-	    RAW_TEST(init_obj__of_what_is_not_known),   RAW_TEST(table__tells_where_queues_are),
+	    RAW_TEST(cq__entries_are_invalid_at_first),
+	    RAW_TEST(arm__what_has_come),
+	    RAW_TEST(arm__solicited_and_errors),
+	    RAW_TEST(receive__flushed_in_error),
+	    RAW_TEST(receive__verbs_after_program),
+	    RAW_TEST(srq__verbs_and_program),
+	    RAW_TEST(srq__as_many_as_was_told),
+	    RAW_TEST(send__all_signaled),
+	    RAW_TEST(send__as_much_as_was_told),
+	    RAW_TEST(create_cq__sizes_of_entries),
+	    RAW_TEST(init_obj__of_what_is_not_known),
+	    RAW_TEST(table__tells_where_queues_are),
+	    RAW_TEST(resize_cq__refused),
+	    RAW_TEST(table__of_wide_entries_and_an_srq),
+	    RAW_TEST(resize__of_what_was_shown),
+	    RAW_TEST(cq__entries_of_a_qp_that_has_gone),
 	};
 
 	VERBS_MAIN_OR_SKIP();

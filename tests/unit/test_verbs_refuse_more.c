@@ -3,6 +3,7 @@
  * Why verbs refuse that are neither of QPs nor of work requests: SRQs, extended CQs, windows and
  * what is in use. See test_verbs_refuse.c.
  */
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
@@ -222,17 +223,200 @@ static void window__each_mistake(void **state)
 	assert_int_equal(wc_next(e.cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dereg_mr(of), EBUSY);
 	kept_is(EBUSY, "ibv_dereg_mr", "memory windows are bound to it: 1 (ibv_dereg_mr(3))");
+	assert_int_equal(ibv_rereg_mr(of, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	kept_is(EBUSY, "ibv_rereg_mr", "memory windows are bound to it: 1 (ibv_dereg_mr(3))");
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 	assert_int_equal(ibv_dereg_mr(of), 0);
 	end_free(&e);
 }
 
+/* How many refusals of this process are kept. */
+static uint32_t kept_cnt(void)
+{
+	return vb_engine_slot(vb_ibv_ctx(ctx)->engine)->explain.refused_cnt;
+}
+
+/* A full queue tells a program to wait, whatever it posts: that is no mistake, and not kept. */
+static void post__full_queues(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = {.bind_info = {.mr = mr, .addr = (uintptr_t)buf, .length = 8}};
+	struct ibv_send_wr send = {.opcode = IBV_WR_SEND}, *bad;
+	struct ibv_recv_wr recv = {.wr_id = 6}, *bad_recv;
+	const uint32_t rkey = mw->rkey, kept = kept_cnt();
+	int err;
+
+	(void)state;
+	to_init(e.qp);
+	to_rts(e.qp, 0xfffff0, false); /* nobody answers, so that nothing completes */
+	while ((err = ibv_post_send(e.qp, &send, &bad)) == 0)
+		assert_true(patience_left());
+	assert_int_equal(err, ENOMEM);
+	assert_ptr_equal(bad, &send);
+	errno = 0;
+	assert_int_equal(ibv_bind_mw(e.qp, mw, &bind), ENOMEM);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(mw->rkey, rkey);
+	while ((err = ibv_post_srq_recv(srq, &recv, &bad_recv)) == 0)
+		assert_true(patience_left());
+	errno = 0;
+	assert_int_equal(ibv_post_srq_recv(srq, &recv, &bad_recv), ENOMEM);
+	assert_int_equal(errno, ENOMEM);
+	assert_ptr_equal(bad_recv, &recv);
+	assert_int_equal(kept_cnt(), kept);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	end_free(&e);
+}
+
+static void ask_for_dc(void)
+{
+	struct ibv_qp_init_attr plain = {.qp_type = IBV_QPT_DRIVER};
+	struct ibv_qp_init_attr_ex ex = {.qp_type = IBV_QPT_DRIVER};
+
+	assert_null(ibv_create_qp(pd, &plain));
+	assert_null(verbs_get_ctx(ctx)->create_qp_ex(ctx, &ex));
+}
+
+static void ask_for_scope(void)
+{
+	struct ibv_ah_attr a = verbs_ah_attr(true);
+
+	snprintf(vb_ibv_ctx(ctx)->table[0].ifname, VB_NAME_MAX, "eth0");
+	a.grh.dgid = (union ibv_gid){.raw = {0xff, 0x01, [15] = 1}};
+	assert_null(ibv_create_ah(pd, &a));
+	assert_int_equal(errno, EINVAL);
+	snprintf(vb_ibv_ctx(ctx)->table[0].ifname, VB_NAME_MAX, "lo");
+}
+
+/* What standard error gets while @ask runs. */
+static void said_by(void (*ask)(void), char *to, size_t size)
+{
+	int old = dup(STDERR_FILENO), fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	ssize_t n;
+
+	assert_true(old >= 0 && fd >= 0);
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	ask();
+	assert_int_equal(dup2(old, STDERR_FILENO), STDERR_FILENO);
+	n = pread(fd, to, size - 1, 0);
+	assert_true(n >= 0);
+	to[n] = 0;
+	close(old);
+	close(fd);
+}
+
+/* What no errno can say stands on standard error, one line and once in a process. docs/verbs.md */
+static void said__once(void **state)
+{
+	static const struct {
+		void (*ask)(void);
+		const char *line;
+	} rows[] = {{ask_for_dc,
+		     "verbena: a QP of DC is not to be had here: for that, devices have "
+		     "to say that they are of mlx5's, as with \"verbena run --dc half\"\n"},
+		    {ask_for_scope,
+		     "verbena: the multicast group ff01::1 has scope 1, which Linux keeps off the "
+		     "network: take one of scope 2 to 14, such as ff0e::1 (perftest: -M)\n"}};
+	char text[400];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		said_by(rows[i].ask, text, sizeof text);
+		assert_string_equal(text, rows[i].line);
+		said_by(rows[i].ask, text, sizeof text);
+		assert_string_equal(text, "");
+	}
+}
+
+/* Objects to make others of. */
+static struct {
+	struct ibv_pd *pd, *domain;
+	struct ibv_td *td;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_dm *dm;
+	struct ibv_xrcd *xrcd;
+} o;
+
+static void make_objects(void)
+{
+	struct ibv_xrcd_init_attr x = {.comp_mask =
+					   IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+				       .fd = -1,
+				       .oflags = O_CREAT};
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_alloc_dm_attr dm = {.length = 64};
+	struct ibv_td_init_attr td = {0};
+	struct ibv_parent_domain_init_attr domain;
+
+	o.pd = ibv_alloc_pd(ctx);
+	o.td = ibv_alloc_td(ctx, &td);
+	domain = (struct ibv_parent_domain_init_attr){.pd = o.pd, .td = o.td};
+	o.domain = ibv_alloc_parent_domain(ctx, &domain);
+	o.channel = ibv_create_comp_channel(ctx);
+	o.cq = ibv_create_cq(ctx, 4, NULL, o.channel, 0);
+	o.srq = ibv_create_srq(o.pd, &srq);
+	o.dm = ibv_alloc_dm(ctx, &dm);
+	o.xrcd = ibv_open_xrcd(ctx, &x);
+	assert_true(o.domain && o.cq && o.srq && o.dm && o.xrcd);
+}
+
+/* A call that fails has made nothing: what it was to stand on is as free as before. */
+static void create__refused_keeps_nothing_busy(void **state)
+{
+	struct ibv_ah_attr ah = {.is_global = 1, .port_num = 1};
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 0, .max_sge = 1}};
+	struct ibv_cq_init_attr_ex cq = {.cqe = INT32_MAX, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
+	struct ibv_srq_init_attr_ex xrc = {.comp_mask =
+					       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+					       IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+					   .srq_type = IBV_SRQT_XRC};
+	struct ibv_qp_init_attr qp = {.cap = {INT32_MAX, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+
+	(void)state;
+	make_objects();
+	cq.parent_domain = o.domain;
+	xrc.pd = o.pd;
+	xrc.xrcd = o.xrcd;
+	xrc.cq = qp.send_cq = qp.recv_cq = o.cq;
+	qp.srq = o.srq;
+	assert_null(ibv_create_ah(o.pd, &ah));
+	assert_null(ibv_alloc_mw(o.pd, (enum ibv_mw_type)3));
+	assert_null(ibv_reg_mr(o.pd, NULL, 64, IBV_ACCESS_LOCAL_WRITE));
+	assert_null(ibv_reg_dm_mr(o.pd, o.dm, 0, 128, IBV_ACCESS_ZERO_BASED));
+	assert_null(ibv_create_srq(o.pd, &srq));
+	assert_null(ibv_create_srq_ex(ctx, &xrc));
+	assert_null(ibv_create_qp(o.pd, &qp));
+	assert_null(ibv_create_cq(ctx, INT32_MAX, NULL, o.channel, 0));
+	assert_null(ibv_create_cq_ex(ctx, &cq));
+	assert_int_equal(ibv_close_xrcd(o.xrcd), 0);
+	assert_int_equal(ibv_free_dm(o.dm), 0);
+	assert_int_equal(ibv_destroy_srq(o.srq), 0);
+	assert_int_equal(ibv_destroy_cq(o.cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(o.channel), 0);
+	assert_int_equal(ibv_dealloc_pd(o.domain), 0);
+	assert_int_equal(ibv_dealloc_td(o.td), 0);
+	assert_int_equal(ibv_dealloc_pd(o.pd), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    VERBS_TEST(modify_srq__each_mistake), VERBS_TEST(create_srq_ex__each_mistake),
-	    VERBS_TEST(cq__each_mistake),         VERBS_TEST(destroy__what_is_in_use),
-	    VERBS_TEST(close_xrcd__in_use),       VERBS_TEST(window__each_mistake),
+	    VERBS_TEST(modify_srq__each_mistake),
+	    VERBS_TEST(create_srq_ex__each_mistake),
+	    VERBS_TEST(cq__each_mistake),
+	    VERBS_TEST(destroy__what_is_in_use),
+	    VERBS_TEST(close_xrcd__in_use),
+	    VERBS_TEST(window__each_mistake),
+	    VERBS_TEST(create__refused_keeps_nothing_busy),
+	    VERBS_TEST(post__full_queues),
+	    VERBS_TEST(said__once),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -94,6 +94,17 @@ CALL(pd_elsewhere, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_PD); 
      (void)verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);)
 CALL(cq_gone, struct ibv_qp_init_attr a = {.qp_type = IBV_QPT_RC}; struct ibv_cq no = {0};
      a.send_cq = a.recv_cq = &no; (void)ibv_create_qp(pd, &a);)
+CALL(td_gone, (void)verbs_get_ctx(ctx)->dealloc_td(NULL);)
+CALL(mr_gone, (void)ibv_dereg_mr(NULL);)
+CALL(mw_gone, (void)ctx->ops.dealloc_mw(NULL);)
+CALL(dm_gone, (void)verbs_get_ctx(ctx)->free_dm(NULL);)
+CALL(ah_gone, (void)ibv_destroy_ah(NULL);)
+CALL(channel_gone, (void)ibv_destroy_comp_channel(NULL);)
+CALL(srq_gone, (void)ibv_destroy_srq(NULL);)
+CALL(qp_gone, (void)ibv_destroy_qp(NULL);)
+CALL(xrcd_gone, (void)verbs_get_ctx(ctx)->close_xrcd(NULL);)
+CALL(dmah_gone, (void)ibv_dealloc_dmah(NULL);)
+CALL(buf_gone, ibv_free_buf(NULL);)
 CALL(srq_pd_elsewhere, create_srq(o.far_pd, o.xrcd, o.cq);)
 CALL(srq_xrcd_elsewhere, create_srq(pd, o.far_xrcd, o.cq);)
 CALL(srq_cq_elsewhere, create_srq(pd, o.xrcd, o.far_cq);)
@@ -176,6 +187,12 @@ CALL(srq_sges, struct ibv_recv_wr wr = {.num_sge = 3}, *bad;
      (void)ibv_post_srq_recv(o.srq, &wr, &bad);)
 
 /* QPs. */
+CALL(qp_no_send_cq, struct ibv_qp_init_attr a = {.qp_type = IBV_QPT_RC, .recv_cq = o.cq};
+     (void)ibv_create_qp(pd, &a);)
+CALL(dct_no_srq, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_PD);
+     struct mlx5dv_qp_init_attr m = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC};
+     a.qp_type = IBV_QPT_DRIVER; m.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCT;
+     (void)mlx5dv_create_qp(ctx, &a, &m);)
 CALL(qp_mask, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_MAX_TSO_HEADER);
      (void)ibv_create_qp_ex(ctx, &a);)
 CALL(qp_flags, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_CREATE_FLAGS);
@@ -188,6 +205,10 @@ CALL(qp_no_pd, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_XRCD);
      (void)verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);)
 CALL(target_no_xrcd, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_PD);
      a.qp_type = IBV_QPT_XRC_RECV; (void)verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);)
+CALL(target_ops, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_XRCD |
+							IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
+     a.qp_type = IBV_QPT_XRC_RECV; a.xrcd = o.xrcd;
+     (void)verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);)
 CALL(open_mask, struct ibv_qp_open_attr a = {0}; (void)ibv_open_qp(ctx, &a);)
 CALL(open_none,
      struct ibv_qp_open_attr a = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
@@ -255,6 +276,18 @@ static const struct row {
     R(pd_gone, ENOENT, "there is no such protection domain: it was destroyed, or never made"),
     R(pd_elsewhere, ENOENT, "the protection domain is of another context"),
     R(cq_gone, ENOENT, "there is no such CQ: it was destroyed, or never made"),
+    R(td_gone, ENOENT, "there is no such thread domain: it was destroyed, or never made"),
+    R(mr_gone, ENOENT, "there is no such memory region: it was destroyed, or never made"),
+    R(mw_gone, ENOENT, "there is no such memory window: it was destroyed, or never made"),
+    R(dm_gone, ENOENT, "there is no such device memory: it was destroyed, or never made"),
+    R(ah_gone, ENOENT, "there is no such address handle: it was destroyed, or never made"),
+    R(channel_gone, ENOENT, "there is no such completion channel: it was destroyed, or never made"),
+    R(srq_gone, ENOENT, "there is no such SRQ: it was destroyed, or never made"),
+    R(qp_gone, ENOENT, "there is no such QP: it was destroyed, or never made"),
+    R(xrcd_gone, ENOENT, "there is no such XRC domain: it was destroyed, or never made"),
+    R(dmah_gone, ENOENT, "there is no such DMA handle: it was destroyed, or never made"),
+    R(buf_gone, ENOENT,
+      "there is no such buffer of ibv_alloc_buf(): it was destroyed, or never made"),
     R(srq_pd_elsewhere, ENOENT, "the protection domain is of another context"),
     R(srq_xrcd_elsewhere, ENOENT, "the XRC domain is of another context"),
     R(srq_cq_elsewhere, ENOENT, "the CQ is of another context"),
@@ -316,11 +349,16 @@ static const struct row {
     R(channel_in_use, EBUSY, "CQs have it: 1 (ibv_destroy_comp_channel(3))"),
     R(poll_cnt, EINVAL, "num_entries -1 is below 0"),
     R(srq_sges, EINVAL, "num_sge 3 is larger than the 1 of the queue (ibv_post_send(3))"),
+    R(qp_no_send_cq, EINVAL, "send_cq is NULL"),
+    R(dct_no_srq, EINVAL, "srq is NULL"),
     R(qp_mask, EOPNOTSUPP, "comp_mask has 0x8, which the adapter does not know"),
     R(qp_flags, EOPNOTSUPP, "create_flags are 0x2, and the adapter has none"),
     R(qp_ops, EOPNOTSUPP, "send_ops_flags have 0x10, which QPs of type 4 lack"),
     R(qp_no_pd, EINVAL, "comp_mask lacks IBV_QP_INIT_ATTR_PD"),
     R(target_no_xrcd, EINVAL, "qp_type is XRC_RECV, and comp_mask lacks IBV_QP_INIT_ATTR_XRCD"),
+    R(target_ops, EINVAL,
+      "qp_type is XRC_RECV, which sends nothing, and comp_mask has "
+      "IBV_QP_INIT_ATTR_SEND_OPS_FLAGS"),
     R(open_mask, EINVAL, "comp_mask 0x0 lacks IBV_QP_OPEN_ATTR_NUM, _XRCD or _TYPE"),
     R(open_none, EINVAL, "the domain has no target QP 0xfffffe (ibv_open_qp(3))"),
     R(rate_small, EINVAL,

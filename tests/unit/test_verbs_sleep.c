@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Programs that sleep for completion events: in ibv_get_cq_event() by several threads, or for the
  * descriptor of the channel, in each order of arming, posting and polling. */
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -170,11 +172,63 @@ static void get_cq_event__leaves_the_next_event(void **state)
 	close_sleeper(s);
 }
 
+/* A program that makes its channel non-blocking when calls have waited for it before waits no more:
+ * the mode that a call knows from the last one is looked at again. ibv_get_cq_event(3) */
+static void get_cq_event__of_a_mode_that_has_changed(void **state)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct vb_evq *q = &((struct vb_ibv_channel *)channel)->events;
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)state;
+	q->is_blocking = true; /* as after such a call */
+	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
+	alarm(VERBS_PATIENCE_S); /* one that waits would wait for ever */
+	for (int i = 0; i < 2; i++) {
+		errno = 0;
+		assert_int_equal(ibv_get_cq_event(channel, &cq, &context), -1);
+		assert_int_equal(errno, EAGAIN);
+		assert_false(q->is_blocking);
+	}
+	alarm(0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
+/* A program that has closed the descriptor hears so: nobody waits for what cannot come.
+ * ibv_get_cq_event(3), ibv_get_async_event(3) */
+static void get_event__of_a_closed_descriptor(void **state)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct ibv_async_event async;
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)state;
+	alarm(VERBS_PATIENCE_S);
+	for (int i = 0; i < 2; i++) {
+		int fd = i ? ctx->async_fd : channel->fd, kept = dup(fd);
+
+		assert_int_equal(close(fd), 0);
+		errno = 0;
+		assert_int_equal(i ? ibv_get_async_event(ctx, &async)
+				   : ibv_get_cq_event(channel, &cq, &context),
+				 -1);
+		assert_int_equal(errno, EBADF);
+		assert_int_equal(dup2(kept, fd), fd);
+		close(kept);
+	}
+	alarm(0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(events__reach_whoever_sleeps),
 	    VERBS_TEST(get_cq_event__leaves_the_next_event),
+	    VERBS_TEST(get_cq_event__of_a_mode_that_has_changed),
+	    VERBS_TEST(get_event__of_a_closed_descriptor),
 	};
 
 	VERBS_MAIN_OR_SKIP();
