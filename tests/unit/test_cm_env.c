@@ -70,6 +70,10 @@ static void route__from_where_the_program_says(void **state)
 	/* An address of the host that no device has. */
 	from = address(3);
 	assert_int_equal(env.route(env.ctx, &from, &to, &l), -ENODEV);
+	/* Nor does anybody hear at one. */
+	from = address(1);
+	to = address(3);
+	assert_int_equal(env.route(env.ctx, &from, &to, &l), -ENODEV);
 }
 
 /* An address of an interface without a device fails, and one that the host lacks. CMP-38 */

@@ -152,13 +152,15 @@ static void opcode__each_belongs_to_one_operation(void **state)
 
 		if (name == NULL || i == VB_OPCODE_CNP)
 			continue;
-		assert_int_equal(!!(flags & VB_OP_SEND), strstr(name, "_SEND_") != NULL);
-		assert_int_equal(!!(flags & VB_OP_READ), strstr(name, "_READ_") != NULL);
-		assert_int_equal(!!(flags & VB_OP_WRITE), strstr(name, "C_WRITE_") != NULL);
-		assert_int_equal(!!(flags & VB_OP_ATOMIC),
-				 strstr(name, "ATOMIC_ACK") != NULL ||
-				     strstr(name, "COMPARE_SWAP") != NULL ||
-				     strstr(name, "FETCH_ADD") != NULL);
+		bool is_atomic = strstr(name, "ATOMIC_ACK") || strstr(name, "COMPARE_SWAP") ||
+				 strstr(name, "FETCH_ADD");
+
+		if (!!(flags & VB_OP_SEND) != !!strstr(name, "_SEND_") ||
+		    !!(flags & VB_OP_READ) != !!strstr(name, "_READ_") ||
+		    !!(flags & VB_OP_WRITE) != !!strstr(name, "C_WRITE_") ||
+		    !!(flags & VB_OP_ATOMIC) != is_atomic)
+			fail_msg("%s has flags 0x%x of another operation than its name", name,
+				 flags);
 	}
 }
 

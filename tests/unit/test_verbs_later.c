@@ -173,13 +173,18 @@ static void dmah__kept(void **state)
 				       .length = 64,
 				       .access = ALL_ACCESS,
 				       .dmah = d};
-	struct ibv_mr *region;
+	struct ibv_mr *region, *imported;
 
 	(void)state;
 	assert_non_null(d);
 	assert_ptr_equal(*(struct ibv_context **)(void *)d, ctx); /* what programs see of it */
 	region = reg_ex(attr);
 	assert_non_null(region);
+	assert_int_equal(ibv_dealloc_dmah(d), EBUSY);
+	/* One that was imported has the handle as well, and gives back what it took. */
+	imported = ibv_import_mr(pd, region->handle);
+	assert_non_null(imported);
+	ibv_unimport_mr(imported);
 	assert_int_equal(ibv_dealloc_dmah(d), EBUSY);
 	assert_int_equal(ibv_dereg_mr(region), 0);
 	assert_int_equal(ibv_dealloc_dmah(d), 0);

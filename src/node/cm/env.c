@@ -205,9 +205,14 @@ static int route_find(void *ctx, struct vb_ucma_addr *src, const struct vb_ucma_
 	/* Groups need no route where the program says from where. */
 	bool is_chosen = vb_gid_is_multicast(&dst->gid) && !vb_ucma_addr_is_any(src);
 	int err = is_chosen ? 0 : source_choose(src, dst);
+	struct vb_ucma_local there;
 
 	if (err)
 		return err;
+	/* All of 127.0.0.0/8 is this host, but an address that no device has hears nothing.
+	 * Debian's hosts have their name at 127.0.1.1. rdma_translate_ip() */
+	if (vb_ucma_addr_is_loopback(dst) && local_find(ctx, dst, &there))
+		return -ENODEV;
 	return local_find(ctx, src, out) ? -ENODEV : 0;
 }
 

@@ -258,6 +258,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 				mr->dm->mr_cnt++;
 				mr->dm->refs++;
 			}
+			if (mr->dmah)
+				atomic_fetch_add(&mr->dmah->user_cnt, 1);
 			vb_ibv_pd_hold(pd);
 			vb_list_append(&c->mrs, &mr->link);
 		}

@@ -94,8 +94,9 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 				   "send_flags 0x%x has bits that are not known "
 				   "(ibv_post_send(3))",
 				   wr->send_flags);
-	/* Above it are those that bytes in a queue alone ask for. */
-	if (wr->opcode > IBV_WR_ATOMIC_WRITE)
+	/* Above it are those that bytes in a queue alone ask for. FLUSH has fields that only
+	 * ibv_wr_flush() sets. */
+	if (wr->opcode > IBV_WR_ATOMIC_WRITE || (unsigned)wr->opcode == VB_WR_FLUSH)
 		return -VB_IBV_WHY(EINVAL,
 				   "opcode %u is none that QPs of its type have (ibv_post_send(3))",
 				   (unsigned)wr->opcode);

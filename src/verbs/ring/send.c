@@ -169,6 +169,9 @@ void vb_ring_qp_modified(struct vb_ring_qp *r, vb_time now)
 		return;
 	}
 	r->sq_seen = r->rq_seen = 0;
+	note_seen(r);
+	if (r->shown)
+		r->shown->rq_seen = 0;
 	vb_record_put(r->record, VB_RECORD_RECEIVE, 0);
 	vb_record_put(r->record, VB_RECORD_SEND, 0);
 }
