@@ -9,6 +9,7 @@
 #include "cmocka_env.h"
 #include "netns.h"
 #include "node/broker/broker.h"
+#include "node/client/msg.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 /* How long a test waits for what must happen: only a failure lasts that long. */
@@ -32,6 +34,17 @@ static inline struct vb_broker_client client_connect(void)
 	if (rc)
 		fail_msg("connect: %d %s", rc, broker_why);
 	return c;
+}
+
+/* A connection to the broker on which nothing was said yet. */
+static inline int raw_connect(void)
+{
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, geteuid());
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, len), 0);
+	return fd;
 }
 
 /* True once the process behind @pid has ended. */

@@ -6,6 +6,9 @@
 #ifndef VB_TESTS_UNIT_RAW_ENV_H
 #define VB_TESTS_UNIT_RAW_ENV_H
 
+#include "verbs/priv.h"
+#include "verbs/ring/ring.h"
+
 #include "verbs_env.h"
 
 #include <infiniband/mlx5dv.h>
@@ -247,6 +250,20 @@ static inline bool raw_has_event(struct ibv_comp_channel *ch, struct ibv_cq *cq,
 	assert_ptr_equal(got, cq);
 	ibv_ack_cq_events(cq, 1);
 	return true;
+}
+
+/* The QP in the table by which verbena explain --wqe finds queues; NULL: it is not there. */
+static inline const struct vb_queue_entry *table_entry(uint32_t qpn)
+{
+	const struct vb_slot_shm *slot = vb_engine_slot(vb_ibv_ctx(ctx)->engine);
+	const struct vb_queues *t = (const struct vb_queues *)(uintptr_t)slot->queues;
+
+	assert_non_null(t);
+	assert_int_equal(t->magic, VB_QUEUES_MAGIC);
+	for (uint32_t i = 0; i < t->cnt; i++)
+		if (t->entry[i].qpn == qpn)
+			return &t->entry[i];
+	return NULL;
 }
 
 /* With queues as hardware has them. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define TID UINT64_C(0x123456789abcdef1)
@@ -190,6 +191,56 @@ static void question__is_refused(void **state)
 	}
 }
 
+/* A socket that programs connect to, and its name. */
+static int listener_open(struct sockaddr_un *a, socklen_t *len)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	*len = sizeof *a;
+	/* The kernel chooses the name. unix(7), autobind */
+	assert_int_equal(bind(fd, (struct sockaddr *)a, sizeof a->sun_family), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)a, len), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	return fd;
+}
+
+/* Who connects where the table is full is turned away; and one whom the loop cannot watch is told
+ * so. Neither keeps a place. */
+static void connections__as_many_as_the_table(void **state)
+{
+	struct sockaddr_un a;
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	socklen_t len;
+	char byte;
+	int sock;
+
+	(void)state;
+	b->listen_fd = listener_open(&a, &len);
+	b->epoll_fd = -1;
+	for (uint32_t i = 1; i < VB_CONNS_MAX; i++)
+		assert_non_null(vb_conn_new(b, -1, 0));
+	assert_null(vb_conn_new(b, -1, 0));
+	for (int i = 0; i < 2; i++) {
+		sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		assert_int_equal(connect(sock, (struct sockaddr *)&a, len), 0);
+		vb_conn_accept(b, VB_SEC);
+		if (i == 0) {
+			assert_int_equal(recv(sock, &byte, 1, 0), 0);
+			vb_conn_close(b, &b->conn[7]);
+		} else {
+			assert_int_equal(vb_broker_msg_recv(sock, &m, &fds, 0), 1);
+			assert_int_equal(m.status, -ENOMEM);
+			assert_int_equal(recv(sock, &byte, 1, 0), 0);
+			assert_false(b->conn[7].in_use);
+		}
+		assert_int_equal(b->conn_cnt, 0);
+		close(sock);
+	}
+	close(b->listen_fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +248,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(answer__to_who_has_gone, setup, teardown),
 	    cmocka_unit_test_setup_teardown(answer__that_does_not_come, setup, teardown),
 	    cmocka_unit_test_setup_teardown(question__is_refused, setup, teardown),
+	    cmocka_unit_test_setup_teardown(connections__as_many_as_the_table, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * QP1 of the broker, by real sockets in a network namespace of the test's own: a MAD to this host
- * itself, over IPv4 and IPv6, and what is no MAD. CMP-01
+ * itself, over IPv4 and IPv6, and what is no MAD. CMP-01. And an engine beside that of QP1, as a
+ * program has it.
  */
 #include "cmocka_env.h"
 #include "descriptors.h"
+#include "link/udp/priv.h"
 #include "netns.h"
+#include "node/bell/bell.h"
+#include "node/bell/priv.h"
 #include "node/engine/engine.h"
+#include "node/engine/priv.h"
 #include "node/gsi/gsi.h"
 #include "node/host/clock.h"
 #include "node/netdev/devices.h"
@@ -240,6 +245,114 @@ static void virtual_function__has_no_qp1(void **state)
 	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -ENODEV);
 }
 
+/* An engine in the first slot for a program, beside that of QP1. */
+static struct vb_engine *engine_open(void)
+{
+	struct vb_host_memory *m = (struct vb_host_memory *)slots.host;
+	struct vb_broker_client at = {.sock = -1,
+				      .fd_store = -1,
+				      .slot = VB_SLOT_FIRST,
+				      .host = slots.host,
+				      .flow = m->flow,
+				      .bell = m->bell,
+				      .queue_idle = m->queue_idle,
+				      .wakeup = m->wakeup,
+				      .mailbox = m->mailbox};
+	struct vb_engine *e;
+	char why[256];
+
+	assert_int_equal(vb_slots_take(&slots, getpid(), "test"), VB_SLOT_FIRST);
+	at.shm = slots.slot[VB_SLOT_FIRST].shm;
+	at.shm->qpn_next = 77;
+	at.rx_fd = dup(slots.group.fd[VB_SLOT_FIRST]);
+	assert_int_equal(vb_engine_open_inside(&e, &at, why, sizeof why), 0);
+	return e;
+}
+
+/* QPNs go on where the slot's last owner has stopped: its peers may still send to the old ones. */
+static void engine__numbers_go_on(void **state)
+{
+	struct vb_engine *e = engine_open();
+	struct vb_qp_init init = {.type = VB_QPT_RC, .cap = {.max_send_wr = 1, .max_recv_wr = 1}};
+	struct vb_qp *qp;
+	struct vb_pd *pd;
+
+	(void)state;
+	assert_int_equal(vb_pd_create(vb_engine_hca(e), &pd), 0);
+	assert_int_equal(vb_cq_create(vb_engine_hca(e), 8, NULL, &init.send_cq), 0);
+	init.recv_cq = init.send_cq;
+	for (uint32_t i = 77; i < 80; i++) {
+		assert_int_equal(vb_qp_create(pd, &init, &qp), 0);
+		assert_int_equal(vb_qp_number(qp), i << 8 | VB_SLOT_FIRST);
+	}
+	vb_engine_close_inside(e);
+}
+
+/* Packets to a group, and to an address of its own, are the physical function's, wherever that
+ * stands in the table: a virtual one has the same interface. */
+static void engine__packets_are_the_physical_functions(void **state)
+{
+	const struct vb_gid group = {{0xff, 0x12, [15] = 9}};
+	struct vb_device pf = slots.host->device[0];
+	struct vb_engine *e = engine_open();
+	const struct vb_link_config *cfg = &((struct vb_udp *)e->link->lower)->cfg;
+
+	(void)state;
+	assert_int_equal(cfg->port_of(cfg->ctx, &group, pf.ifindex), 1);
+	assert_int_equal(cfg->port_of(cfg->ctx, &group, pf.ifindex + 1), 0);
+	assert_int_equal(cfg->port_of(cfg->ctx, &pf.gid[0].gid, pf.ifindex), 1);
+	vb_host_write_begin(slots.host);
+	slots.host->device[1] = pf;
+	slots.host->device[0].parent = 2;
+	slots.host->device_cnt = 2;
+	slots.host->generation++;
+	vb_host_write_end(slots.host);
+	vb_engine_reload(e);
+	assert_int_equal(cfg->port_of(cfg->ctx, &group, pf.ifindex), 2);
+	assert_int_equal(cfg->port_of(cfg->ctx, &pf.gid[0].gid, pf.ifindex), 2);
+	vb_engine_close_inside(e);
+}
+
+static uint32_t rung_cnt;
+
+static void on_rung(struct vb_bell *b, uint64_t value, vb_time now)
+{
+	(void)b, (void)value, (void)now;
+	rung_cnt++;
+}
+
+/* A page begins with nothing written, whatever a program has stored there behind the end of the
+ * queue that had it before. A store rings the bell that has the page, once. */
+static void bell__begins_with_nothing_written(void **state)
+{
+	static const uint32_t words[] = {VB_BELL_QP_WORD, VB_BELL_QP_OTHER, VB_BELL_CQ_WORD};
+	struct vb_engine *e = engine_open();
+	struct vb_bell first = {.rung = on_rung}, second = {.rung = on_rung};
+	volatile uint64_t *word;
+
+	(void)state;
+	rung_cnt = 0;
+	vb_engine_lock(e);
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		assert_int_equal(vb_bell_open(e, &first), 0);
+		word = (volatile uint64_t *)(void *)(first.page + words[i]);
+		vb_bell_close(e, &first);
+		assert_null(first.page);
+		*word = 7;
+		assert_int_equal(vb_bell_open(e, &second), 0);
+		assert_ptr_equal((void *)(second.page + words[i]), (void *)(uintptr_t)word);
+		(void)vb_bells_look(e->bells, vb_clock_now());
+		assert_int_equal(rung_cnt, i);
+		*word = 7;
+		assert_true(vb_bells_look(e->bells, vb_clock_now()));
+		assert_int_equal(rung_cnt, i + 1);
+		assert_false(vb_bells_look(e->bells, vb_clock_now()));
+		vb_bell_close(e, &second);
+	}
+	vb_engine_unlock(e);
+	vb_engine_close_inside(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +363,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(garbage__is_dropped, setup, teardown),
 	    cmocka_unit_test_setup_teardown(device__goes_and_comes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(virtual_function__has_no_qp1, setup, teardown),
+	    cmocka_unit_test_setup_teardown(engine__numbers_go_on, setup, teardown),
+	    cmocka_unit_test_setup_teardown(engine__packets_are_the_physical_functions, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(bell__begins_with_nothing_written, setup, teardown),
 	};
 
 	if (!netns_enter())

@@ -314,6 +314,46 @@ static void keeper__is_there_while_the_adapter_is_kept(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* Sends a first message of another version; returns the broker's answer, or an empty one: it hung
+ * up. */
+static struct vb_broker_msg ask_as_other_version(enum vb_broker_op op)
+{
+	struct vb_broker_msg m, answer = {.magic = 0};
+	int fd = raw_connect();
+
+	vb_broker_msg_init(&m, op);
+	m.version++;
+	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) == sizeof m);
+	assert_true(recv(fd, &answer, sizeof answer, 0) >= 0);
+	close(fd);
+	return answer;
+}
+
+/* A broker that stays for its histories gives way to a program of another version. While somebody
+ * uses it, or the adapter is kept, it does not; nor to who only looks. */
+static void broker__gives_way_to_another_version(void **state)
+{
+	struct vb_broker_observer o;
+	struct vb_broker_client c = client_connect();
+	pid_t pid = (pid_t)c.host->broker_pid;
+
+	(void)state;
+	assert_non_null(strstr(ask_as_other_version(VB_BROKER_CLIENT).text, "have ended"));
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_stay(&o, true, 0), 0);
+	vb_broker_disconnect(&c);
+	assert_non_null(strstr(ask_as_other_version(VB_BROKER_CLIENT).text, "keeps the adapter"));
+	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
+	assert_non_null(strstr(ask_as_other_version(VB_BROKER_OBSERVER).text, "ten minutes"));
+	assert_int_equal(ask_as_other_version(VB_BROKER_CM).magic, 0);
+	/* Who looks would keep it. */
+	assert_true(process_ends(pid));
+	vb_broker_observe_end(&o);
+	c = client_connect();
+	assert_int_not_equal(c.host->broker_pid, pid);
+	vb_broker_disconnect(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +366,7 @@ int main(void)
 	    cmocka_unit_test(end__by_each_signal),
 	    cmocka_unit_test(end__with_a_program_keeps_the_adapter),
 	    cmocka_unit_test_teardown(keeper__is_there_while_the_adapter_is_kept, end_broker),
+	    cmocka_unit_test(broker__gives_way_to_another_version),
 	};
 
 	if (!netns_enter()) {

@@ -8,10 +8,13 @@
 #include "node/client/spawn.h"
 #include "verbena/verbena.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/un.h>
 
@@ -89,14 +92,11 @@ static void connect__descriptors_run_out(void **state)
 	vb_broker_disconnect(&keep);
 }
 
-static void connect__no_broker_program(void **state)
+/* The broker of the test before may still be there. */
+static void broker_end(void)
 {
-	struct vb_broker_client c;
 	struct vb_broker_observer o;
-	struct verbena *v;
 
-	(void)state;
-	/* The broker of the test before may still be there. */
 	if (vb_broker_observe(&o, false, broker_why, sizeof broker_why) == 0) {
 		pid_t pid = (pid_t)o.host->broker_pid;
 
@@ -104,6 +104,110 @@ static void connect__no_broker_program(void **state)
 		kill(pid, SIGTERM);
 		assert_true(process_ends(pid));
 	}
+}
+
+/* The highest number of a descriptor of process @pid. */
+static int highest_fd_of(pid_t pid)
+{
+	char path[64];
+	struct dirent *e;
+	int highest = 0;
+	DIR *d;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		highest = atoi(e->d_name) > highest ? atoi(e->d_name) : highest;
+	closedir(d);
+	return highest;
+}
+
+/* A broker that has no descriptor left says so, at whichever it lacks, and serves again as soon as
+ * it has some. */
+static void connect__the_broker_has_no_descriptors(void **state)
+{
+	struct vb_broker_client keep, c;
+	struct rlimit lim, few;
+	int slots = 0, rc = -EMFILE;
+	pid_t pid;
+
+	(void)state;
+	broker_end(); /* it has the slots of the tests before */
+	keep = client_connect();
+	pid = (pid_t)keep.host->broker_pid;
+	assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &lim), 0);
+	few = lim;
+	few.rlim_cur = (rlim_t)highest_fd_of(pid) + 1;
+	for (int i = 0; rc == -EMFILE && i < 16; i++, few.rlim_cur++) {
+		assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &few, NULL), 0);
+		rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
+		if (rc) {
+			assert_non_null(strstr(broker_why, strerror(EMFILE)));
+			slots += strstr(broker_why, "cannot make a slot") != NULL;
+		}
+	}
+	assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &lim, NULL), 0);
+	assert_int_equal(rc, 0);
+	assert_true(slots > 0);
+	vb_broker_disconnect(&c);
+	vb_broker_disconnect(&keep);
+}
+
+/* In a child: takes the name of the user's broker as user 65534, and listens there or not. */
+static void stranger_main(int tell, bool listens)
+{
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, geteuid());
+	int fd;
+
+	/* Another user's death signal is forgotten. A socket is its maker's. */
+	if (setuid(65534) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
+	    (fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) < 0 ||
+	    bind(fd, (struct sockaddr *)&a, len) || (listens && listen(fd, 1)) ||
+	    write(tell, "x", 1) != 1)
+		_exit(77);
+	for (;;)
+		(void)pause();
+}
+
+/* A process of another user that has the name of the broker's socket is no broker: the program is
+ * told who has it, and sends it nothing. */
+static void connect__another_user_has_the_name(void **state)
+{
+	struct vb_broker_client c;
+
+	(void)state;
+	broker_end();
+	for (int listens = 0; listens < 2; listens++) {
+		int pipes[2], rc;
+		char byte;
+		pid_t pid;
+
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			stranger_main(pipes[1], listens);
+		close(pipes[1]);
+		if (read(pipes[0], &byte, 1) != 1)
+			skip(); /* only one user here */
+		close(pipes[0]);
+		rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		assert_int_equal(rc, -EACCES);
+		assert_non_null(strstr(broker_why, "a process of user 65534"));
+	}
+}
+
+static void connect__no_broker_program(void **state)
+{
+	struct vb_broker_client c;
+	struct verbena *v;
+
+	(void)state;
+	broker_end();
 	setenv("VERBENA_BIN", "/nonexistent/verbena", 1);
 	assert_int_equal(vb_broker_connect(&c, broker_why, sizeof broker_why), -ENOENT);
 	assert_non_null(strstr(broker_why, "VERBENA_BIN"));
@@ -111,6 +215,7 @@ static void connect__no_broker_program(void **state)
 	setenv("VERBENA_BIN", "/bin/true", 1);
 	int rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
 	assert_int_equal(rc, -ETIMEDOUT);
+	assert_non_null(strstr(broker_why, "ends at once"));
 	unsetenv("VERBENA_BIN");
 }
 
@@ -175,16 +280,6 @@ static void connect__port_taken(void **state)
 	vb_broker_disconnect(&c);
 }
 
-static int raw_connect(void)
-{
-	struct sockaddr_un a;
-	socklen_t len = vb_broker_address(&a, geteuid());
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(connect(fd, (struct sockaddr *)&a, len), 0);
-	return fd;
-}
-
 /* A broker that welcomes without all that a client maps is none: nothing of this process is taken
  * for it. */
 static void connect__welcome_without_memory(void **state)
@@ -216,46 +311,6 @@ static void connect__welcome_without_memory(void **state)
 	rc = child_wait(&ch).rc;
 	child_end(&ch, false);
 	assert_int_equal(rc, -EPROTO);
-}
-
-/* Sends a first message of another version; returns the broker's answer, or an empty one: it hung
- * up. */
-static struct vb_broker_msg ask_as_other_version(enum vb_broker_op op)
-{
-	struct vb_broker_msg m, answer = {.magic = 0};
-	int fd = raw_connect();
-
-	vb_broker_msg_init(&m, op);
-	m.version++;
-	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) == sizeof m);
-	assert_true(recv(fd, &answer, sizeof answer, 0) >= 0);
-	close(fd);
-	return answer;
-}
-
-/* A broker that stays for its histories gives way to a program of another version. While somebody
- * uses it, or the adapter is kept, it does not; nor to who only looks. */
-static void broker__gives_way_to_another_version(void **state)
-{
-	struct vb_broker_observer o;
-	struct vb_broker_client c = client_connect();
-	pid_t pid = (pid_t)c.host->broker_pid;
-
-	(void)state;
-	assert_non_null(strstr(ask_as_other_version(VB_BROKER_CLIENT).text, "have ended"));
-	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
-	assert_int_equal(vb_broker_stay(&o, true, 0), 0);
-	vb_broker_disconnect(&c);
-	assert_non_null(strstr(ask_as_other_version(VB_BROKER_CLIENT).text, "keeps the adapter"));
-	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
-	assert_non_null(strstr(ask_as_other_version(VB_BROKER_OBSERVER).text, "ten minutes"));
-	assert_int_equal(ask_as_other_version(VB_BROKER_CM).magic, 0);
-	/* Who looks would keep it. */
-	assert_true(process_ends(pid));
-	vb_broker_observe_end(&o);
-	c = client_connect();
-	assert_int_not_equal(c.host->broker_pid, pid);
-	vb_broker_disconnect(&c);
 }
 
 static void broker__survives_garbage(void **state)
@@ -474,11 +529,12 @@ int main(void)
 	    cmocka_unit_test(path__of_an_empty_variable),
 	    cmocka_unit_test(connect__all_slots_taken),
 	    cmocka_unit_test(connect__descriptors_run_out),
+	    cmocka_unit_test(connect__the_broker_has_no_descriptors),
+	    cmocka_unit_test(connect__another_user_has_the_name),
 	    cmocka_unit_test(connect__no_broker_program),
 	    cmocka_unit_test(connect__too_few_files_for_a_broker),
 	    cmocka_unit_test(connect__port_taken),
 	    cmocka_unit_test(connect__welcome_without_memory),
-	    cmocka_unit_test(broker__gives_way_to_another_version),
 	    cmocka_unit_test(broker__survives_garbage),
 	    cmocka_unit_test(descriptors__that_nobody_asked_for),
 	    cmocka_unit_test(reattach__another_process_for_an_orphan),

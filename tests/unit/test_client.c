@@ -4,7 +4,9 @@
 #include "broker_env.h"
 #include "descriptors.h"
 #include "link/memory.h"
+#include "node/cm/view.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/un.h>
@@ -160,6 +162,123 @@ static void slots__come_with_their_memory(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 	vb_broker_observe_end(&o);
 	pair[0] = -1;
+}
+
+/* Sends @m as the answer to what is asked next, with descriptor @fd unless negative. */
+static void answer_send(struct vb_broker_msg *m, int fd)
+{
+	struct vb_fds fds = {.cnt = fd >= 0, .fd = {fd}};
+
+	assert_int_equal(vb_fds_send(pair[1], m, sizeof *m, &fds), 0);
+}
+
+/* What a broker answers is looked at before it is believed: numbers may lie outside of the tables,
+ * texts may have no end. The status is the question's. */
+static void answers__are_taken_with_care(void **state)
+{
+	struct vb_broker_observer o = {.sock = pair[0]};
+	struct vb_broker_reg reg = {.id = 0};
+	struct vb_broker_csr csr = {.cnt = 1};
+	unsigned before = descriptors_of(getpid());
+	struct vb_broker_msg m;
+	char why[16];
+	uint32_t asked;
+
+	(void)state;
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	m.status = -EPERM;
+	m.slot = 77;
+	m.csr.failed = UINT32_MAX;
+	m.csr.cnt = UINT32_MAX;
+	memset(m.text, 'x', sizeof m.text);
+	for (int i = 0; i < 5; i++)
+		answer_send(&m, -1);
+	assert_int_equal(vb_broker_csr_access(&o, &csr, why, sizeof why), -EPERM);
+	assert_int_equal(csr.failed, 0);
+	assert_int_equal(csr.cnt, 1);
+	assert_int_equal(strlen(why), sizeof why - 1);
+	assert_int_equal(vb_broker_access(&o, &reg, why, sizeof why), -EPERM);
+	assert_int_equal(vb_broker_stay(&o, true, 0), -EPERM);
+	assert_int_equal(vb_broker_fault(&o, 0, "", 0), -EPERM);
+	assert_int_equal(vb_broker_ask_views(&o, 5, &asked), -EPERM);
+	assert_int_equal(asked, 77);
+	/* The last place of the table is one. */
+	m.csr.failed = VB_BROKER_WORDS_MAX - 1;
+	answer_send(&m, STDIN_FILENO); /* which nobody asked for */
+	assert_int_equal(vb_broker_csr_access(&o, &csr, why, sizeof why), -EPERM);
+	assert_int_equal(csr.failed, VB_BROKER_WORDS_MAX - 1);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* A table of connections comes as memory of its size, and has no more of them than that. */
+static void connections__come_as_memory(void **state)
+{
+	static struct vb_cm_table table;
+	struct vb_broker_observer o = {.sock = pair[0]};
+	int fd = vb_memory_create(VB_CM_TABLE_NAME, sizeof table), pipes[2];
+	unsigned before;
+	struct vb_broker_msg m;
+	struct vb_cm_table *t;
+	void *p;
+
+	(void)state;
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	assert_int_equal(vb_memory_map(fd, sizeof *t, true, &p), 0);
+	t = p;
+	t->total = t->cnt = UINT32_MAX;
+	before = descriptors_of(getpid());
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	answer_send(&m, -1);
+	assert_int_equal(vb_broker_connections(&o, &table), -EPROTO);
+	answer_send(&m, pipes[0]);
+	assert_int_equal(vb_broker_connections(&o, &table), -EINVAL);
+	answer_send(&m, fd);
+	assert_int_equal(vb_broker_connections(&o, &table), 0);
+	assert_int_equal(table.cnt, VB_CM_TABLE_MAX);
+	t->cnt = VB_CM_TABLE_MAX - 1;
+	answer_send(&m, fd);
+	assert_int_equal(vb_broker_connections(&o, &table), 0);
+	assert_int_equal(table.cnt, VB_CM_TABLE_MAX - 1);
+	m.status = -ENOMEM;
+	answer_send(&m, fd);
+	assert_int_equal(vb_broker_connections(&o, &table), -ENOMEM);
+	assert_int_equal(descriptors_of(getpid()), before);
+	vb_memory_unmap(p, sizeof *t);
+	close(fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* Answers of other adapters come in any order; what answers no question is passed over, and a
+ * question without an answer has timed out. */
+static void questions__are_answered_in_any_order(void **state)
+{
+	static const uint32_t tags[] = {2, 3, 0};
+	struct vb_broker_observer o = {.sock = pair[0]};
+	struct vb_broker_ask ask[3] = {{.attempts = 1}, {.attempts = 1}, {.attempts = 1}};
+	int status[3] = {1, 1, 1};
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+		vb_broker_msg_init(&m, VB_BROKER_DONE);
+		m.slot = tags[i];
+		m.status = -(int)tags[i];
+		m.ask.round_trip = 100 + tags[i];
+		answer_send(&m, -1);
+	}
+	assert_int_equal(vb_broker_ask(&o, ask, status, 3), 0);
+	assert_int_equal(status[0], 0);
+	assert_int_equal(status[1], -ETIMEDOUT);
+	assert_int_equal(status[2], -2);
+	assert_int_equal(ask[0].round_trip, 100);
+	assert_int_equal(ask[2].round_trip, 102);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(vb_broker_msg_recv(pair[1], &m, &fds, MSG_DONTWAIT), 1);
+		assert_int_equal(m.op, VB_BROKER_ASK);
+		assert_int_equal(m.slot, i);
+	}
 }
 
 /* An index, from 1 on, says where a QP lies in host memory. */
@@ -341,6 +460,9 @@ int main(void)
 	    P(message__texts_end),
 	    P(question__to_a_broker_that_has_ended),
 	    P(slots__come_with_their_memory),
+	    P(answers__are_taken_with_care),
+	    P(connections__come_as_memory),
+	    P(questions__are_answered_in_any_order),
 	    cmocka_unit_test(index__of_qps),
 	    cmocka_unit_test(welcome__of_another_version),
 	    cmocka_unit_test(welcome__host_memory_is_for_reading),

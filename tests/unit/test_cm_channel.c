@@ -5,6 +5,7 @@
  */
 #include "cmocka_env.h"
 #include "descriptors.h"
+#include "node/broker/state.h"
 #include "node/cm/serve.h"
 #include "ucma/abi.h"
 
@@ -123,8 +124,9 @@ static void program_open(struct program *p, int room)
 	p->token = answer.channel;
 }
 
-static int command(const struct program *p, uint64_t other, uint32_t cmd, const void *body,
-		   uint16_t len, uint16_t out)
+/* Makes the call in @call a command. */
+static void call_make(const struct program *p, uint64_t other, uint32_t cmd, const void *body,
+		      uint16_t len, uint16_t out)
 {
 	const struct vb_ucma_hdr h = {cmd, len, out};
 
@@ -134,6 +136,12 @@ static int command(const struct program *p, uint64_t other, uint32_t cmd, const 
 				   .len = (uint32_t)sizeof h + len};
 	memcpy(call.body, &h, sizeof h);
 	memcpy(call.body + sizeof h, body, len);
+}
+
+static int command(const struct program *p, uint64_t other, uint32_t cmd, const void *body,
+		   uint16_t len, uint16_t out)
+{
+	call_make(p, other, cmd, body, len, out);
 	return served(p, call.len, NULL);
 }
 
@@ -367,6 +375,32 @@ static void events__go_with_their_id(void **state)
 	close(to.fd);
 }
 
+/* Events are told also where the broker has no QP1, because it could not be made or rests: nobody
+ * else would tell them. */
+static void events__are_told_without_qp1(void **state)
+{
+	static struct vb_broker b;
+	struct vb_ucma_resolve_addr a = {.timeout_ms = 1000, .dst_size = 16};
+	struct program p;
+	uint64_t number;
+
+	(void)state;
+	b.cm = &cm;
+	assert_null(cm.gsi);
+	program_open(&p, 0);
+	a.id = id_new(&p);
+	a.dst[0] = AF_INET;
+	memcpy(a.dst + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
+	call_make(&p, 0, VB_UCMA_RESOLVE_ADDR, &a, sizeof a, 0);
+	vb_cm_serve(&cm, &p.who, &call, (ssize_t)(offsetof(struct vb_cm_call, body) + call.len),
+		    &(struct vb_fds){.cnt = 0}, &answer, now);
+	assert_int_equal(answer.status, 8 + sizeof a);
+	assert_int_equal(event_take(&p, &number), UINT32_MAX);
+	vb_broker_cm_pump(&b, now);
+	assert_int_equal(event_take(&p, &number), a.id);
+	close(p.fd);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -378,6 +412,7 @@ int main(void)
 	    T(events__are_taken_back_by_one),
 	    T(events__go_on_without_who_took_them_back),
 	    T(events__go_with_their_id),
+	    T(events__are_told_without_qp1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

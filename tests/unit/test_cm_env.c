@@ -4,6 +4,7 @@
  * begins. In a network namespace of its own, whose "lo" has all of 127.0.0.0/8. CMP-23
  */
 #include "cmocka_env.h"
+#include "deny.h"
 #include "netns.h"
 #include "node/cm/env.h"
 
@@ -123,10 +124,80 @@ static void route__from_a_link_local_address(void **state)
 	d->gid[2].type = VB_GID_IPV6;
 	d->gid[2].gid = to.gid;
 	broker.slots.host = &memory.host;
-	assert_int_equal(env.route(env.ctx, &any, &to, &l), 0);
-	assert_true(vb_gid_eq(&any.gid, &to.gid));
-	assert_int_equal(any.scope, 1);
-	assert_int_equal(l.gid_index, 2);
+	/* Once more in a row, too. */
+	for (int i = 0; i < 3; i++) {
+		any = (struct vb_ucma_addr){.family = AF_INET6};
+		assert_int_equal(env.route(env.ctx, &any, &to, &l), 0);
+		assert_int_equal(any.family, AF_INET6);
+		assert_true(vb_gid_eq(&any.gid, &to.gid));
+		assert_int_equal(any.scope, 1);
+		assert_int_equal(l.gid_index, 2);
+	}
+	/* Of another interface it is not the device's. */
+	to.scope = 2;
+	assert_int_equal(env.local(env.ctx, &to, &l), -EADDRNOTAVAIL);
+}
+
+/* A virtual function has the addresses of its physical one, which they lead to. */
+static void local__of_the_physical_function(void **state)
+{
+	struct vb_ucma_env env = vb_cm_env(&broker);
+	struct vb_device *d = memory.host.device;
+	struct vb_ucma_addr a = address(7);
+	struct vb_ucma_local l;
+
+	(void)state;
+	memset(&memory.host, 0, sizeof memory.host);
+	memory.host.device_cnt = 3;
+	d[1] = (struct vb_device){.ifindex = 1, .guid = 8, .gid[4] = {a.gid, VB_GID_IPV4}};
+	d[1].active_mtu = VB_MTU_2048;
+	d[0] = d[1];
+	d[0].parent = 2;
+	d[0].guid = 9;
+	d[2].gid[0] = d[1].gid[4]; /* of a device that has gone */
+	broker.slots.host = &memory.host;
+	assert_int_equal(env.local(env.ctx, &a, &l), 0);
+	assert_int_equal(l.hca_port, 2);
+	assert_int_equal(l.device_index, 1);
+	assert_int_equal(l.gid_index, 4);
+	assert_int_equal(l.mtu, VB_MTU_2048);
+	assert_int_equal(l.node_guid, 8);
+	assert_true(vb_gid_eq(&l.gid, &a.gid));
+	d[1].ifindex = 0;
+	assert_int_equal(env.local(env.ctx, &a, &l), -ENODEV);
+}
+
+/* In a child: whether another user than root may bind ports below 1024. */
+static int may_bind_low(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(setuid(65534) ? 77 : vb_cm_env_may_bind_low(NULL));
+	return child_status(pid);
+}
+
+/* Ports below 1024 are root's, and everybody's where the host says so. ip(7)
+ * ip_unprivileged_port_start */
+static void ports__below_1024(void **state)
+{
+	static const char path[] = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+	int rc;
+
+	(void)state;
+	if (geteuid() == 0)
+		assert_true(vb_cm_env_may_bind_low(NULL));
+	netns_write(path, "1024");
+	rc = may_bind_low();
+	if (rc == 77)
+		skip(); /* only one user here */
+	assert_int_equal(rc, 0);
+	netns_write(path, "2");
+	assert_int_equal(may_bind_low(), 0);
+	netns_write(path, "1");
+	assert_int_equal(may_bind_low(), 1);
+	netns_write(path, "0");
+	assert_int_equal(may_bind_low(), 1);
 }
 
 int main(void)
@@ -136,6 +207,8 @@ int main(void)
 	    cmocka_unit_test(route__from_where_the_program_says),
 	    cmocka_unit_test(local__errors),
 	    cmocka_unit_test(route__from_a_link_local_address),
+	    cmocka_unit_test(local__of_the_physical_function),
+	    cmocka_unit_test(ports__below_1024),
 	};
 
 	if (!netns_enter()) {

@@ -477,7 +477,25 @@ static void update__virtual_functions(void **state)
 		assert_int_equal(host.device[i].parent, 0);
 }
 
-/* Each row of the table, at its last speed and at the first one behind it. IBT-94 */
+/* The place of a device that is gone waits for it: no virtual function takes it. */
+static void update__functions_leave_the_place_of_what_is_gone(void **state)
+{
+	(void)state;
+	for (uint32_t i = 2; i <= 3; i++) {
+		add_dev(i, i == 2 ? "eth0" : "eth1", 1500);
+		add_addr(i, (uint8_t)i, true, false);
+	}
+	vb_devices_update(&host, &net, 0);
+	net.dev_cnt = 1; /* eth1 goes */
+	assert_true(vb_devices_update(&host, &net, 2));
+	assert_string_equal(host.device[1].ifname, "eth1");
+	assert_int_equal(named("verbena0v1"), 2);
+	assert_int_equal(named("verbena0v2"), 3);
+	net.dev_cnt = 2;
+	assert_true(vb_devices_update(&host, &net, 2));
+	assert_int_equal(named("verbena1"), 1);
+}
+
 /* A virtual function has only a name of its own; the interface is the physical one's. */
 static void find_device__by_name_or_interface(void **state)
 {
@@ -497,6 +515,7 @@ static void find_device__by_name_or_interface(void **state)
 	assert_int_equal(vb_devices_find(&host, "eth0"), -ENODEV);
 }
 
+/* Each row of the table, at its last speed and at the first one behind it. IBT-94 */
 static void eth_rate__words(void **state)
 {
 	static const struct {
@@ -543,6 +562,7 @@ int main(void)
 	    cmocka_unit_test_setup(guid__from_mac, setup),
 	    cmocka_unit_test_setup(host_read__after_half_a_change, setup),
 	    cmocka_unit_test_setup(update__virtual_functions, setup),
+	    cmocka_unit_test_setup(update__functions_leave_the_place_of_what_is_gone, setup),
 	    cmocka_unit_test_setup(find_device__by_name_or_interface, setup),
 	    cmocka_unit_test(eth_rate__words),
 	};

@@ -32,6 +32,30 @@ static void faults__set_later_replace_own(void **state)
 	vb_engine_release(e);
 }
 
+/* Rules that a program cannot have are said when it opens the device, and where they are wrong. */
+static void faults__wrong_is_said(void **state)
+{
+	static char text[VB_FAULT_TEXT_MAX + 1];
+	struct vb_engine *e;
+	char why[256];
+
+	(void)state;
+	setenv("VERBENA_FAULT", "loss=0.1,frob=1", 1);
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), -EINVAL);
+	assert_non_null(strstr(why, "VERBENA_FAULT, at character 10: "));
+	memset(text, ' ', sizeof text - 1);
+	setenv("VERBENA_FAULT", text, 1);
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), -EINVAL);
+	assert_non_null(strstr(why, "VERBENA_FAULT is longer than "));
+	setenv("VERBENA_FAULT", "loss=0.001", 1);
+	setenv("VERBENA_FAULT_SEED", "0x10", 1);
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
+	unsetenv("VERBENA_FAULT");
+	unsetenv("VERBENA_FAULT_SEED");
+	assert_int_equal(vb_engine_slot(e)->fault[0].rules.seed, 16);
+	vb_engine_release(e);
+}
+
 /* Rules with another seed are other rules: they hit other packets. */
 static void faults__another_seed_is_another_rule(void **state)
 {
@@ -93,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_BROKER_TEST(faults__set_later_replace_own),
+	    VERBS_BROKER_TEST(faults__wrong_is_said),
 	    VERBS_BROKER_TEST(faults__another_seed_is_another_rule),
 	    VERBS_BROKER_TEST(faults__log_names_the_process),
 	};

@@ -190,6 +190,7 @@ static void step__tells_others_what_is_answered(void **state)
 static void step__full_link_is_offered_it_again(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_UC, 2, 0x123);
+	const uint64_t *waits = &slot.counters[1].v[VB_COUNTER_port_xmit_wait], before = *waits;
 
 	(void)state;
 	link_is_full = true;
@@ -204,6 +205,7 @@ static void step__full_link_is_offered_it_again(void **state)
 		assert_int_equal(due_at(env.now), due);
 	}
 	assert_int_equal(sent_cnt, 0);
+	assert_int_equal(*waits, before + 1);
 	link_is_full = false;
 	vb_engine_step(&engine, env.now);
 	assert_int_equal(sent_cnt, 1);

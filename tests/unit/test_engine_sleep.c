@@ -399,6 +399,28 @@ static void park__woken_by_two_at_once(void **state)
 	}
 }
 
+/* Handlers that are installed later are noticed: now and then a sleep looks anew. */
+static void sleep__looks_for_handlers_again(void **state)
+{
+	struct sigaction ends = {.sa_handler = handle_signal};
+	struct sigaction goes_on = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, old[2];
+	uint32_t seen = atomic_load(&events);
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(vb_engine_sleep(&engine, &events, seen, vb_clock_now()),
+				 ETIMEDOUT);
+	engine.sleeper.is_mixed = false; /* whatever a sanitizer has installed */
+	assert_int_equal(sigaction(SIGUSR1, &ends, &old[0]), 0);
+	assert_int_equal(sigaction(SIGUSR2, &goes_on, &old[1]), 0);
+	for (int i = 0; i < 2000 && !engine.sleeper.is_mixed; i++)
+		assert_int_equal(vb_engine_sleep(&engine, &events, seen, vb_clock_now()),
+				 ETIMEDOUT);
+	assert_true(engine.sleeper.is_mixed);
+	sigaction(SIGUSR1, &old[0], NULL);
+	sigaction(SIGUSR2, &old[1], NULL);
+}
+
 /* A progress thread that could not be started is not waited for, and leaves no descriptor. */
 static void stop__of_a_thread_that_never_was(void **state)
 {
@@ -471,6 +493,7 @@ int main(void)
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
 	    SLEEP_TEST(sleep__blocked_signals_do_not_end),
 	    SLEEP_TEST(sleep__hides_signals_when_it_ends),
+	    SLEEP_TEST(sleep__looks_for_handlers_again),
 	    SLEEP_TEST(sleep__leaves_the_link_parked_for_the_thread),
 	    SLEEP_TEST(park__not_while_the_link_holds_packets),
 	    SLEEP_TEST(park__until_something_is_due),

@@ -354,6 +354,28 @@ static void other_port__seen_and_untouched(void **state)
 	}
 }
 
+/* The queue of a port is that of all processes: a packet waits behind those of others, too. */
+static void send__queue_is_shared_by_processes(void **state)
+{
+	struct fixture *f = *state;
+	vb_time idle[VB_LINK_PORTS_MAX] = {0, 2 * VB_MSEC, 4 * VB_MSEC};
+	struct vb_fault_link_config cfg = {
+	    .lower = f->link, .counters = {NULL, &f->counters}, .queue_idle = idle};
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+	uint8_t no[16], tc[16];
+
+	assert_int_equal(vb_fault_parse("queue=8Mbps/5ms:dir=tx", &spec, &err), 0);
+	assert_int_equal(vb_fault_link_open(&f->link, &cfg), 0);
+	assert_int_equal(vb_fault_link_set(f->link, 1, &spec, 7, 0), 0);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, 0), 1);
+	assert_uint_in_range(f->link->due, 2 * VB_MSEC + 1, 3 * VB_MSEC);
+	assert_int_equal(idle[1], f->link->due);
+	assert_int_equal(idle[2], 4 * VB_MSEC);
+	assert_int_equal(recv_at(f, no, tc, f->link->due), 1);
+}
+
 /* A message of the connection manager from QP1 to QP1. */
 static void add_mad(struct fixture *f, enum vb_cm_attr attr)
 {
@@ -411,7 +433,7 @@ int main(void)
 	    T(send__held_back_is_bounded),         T(send__without_room_anywhere_is_a_discard),
 	    T(send__held_back_behind_a_full_link), T(recv__held_back_is_bounded),
 	    T(send__mads_by_their_message),        T(recv__mads_by_their_message),
-	    T(other_port__seen_and_untouched),
+	    T(other_port__seen_and_untouched),     T(send__queue_is_shared_by_processes),
 	};
 
 	if (!netns_enter()) {

@@ -3,6 +3,7 @@
 #include "cmocka_env.h"
 #include "deny.h"
 #include "descriptors.h"
+#include "link/memory.h"
 #include "netns.h"
 #include "node/cm/memory.h"
 #include "node/store/fd_store.h"
@@ -292,6 +293,138 @@ static void adopt__the_brokers_own_slots_as_well(void **state)
 	vb_slots_close(&slots);
 }
 
+/* What a store with the items of @all says of itself. @change changes item @i before it is put, or
+ * puts another one before it. */
+static int adopt_changed(const struct items *all, int store,
+			 void (*change)(int store, int i, struct vb_fd_store_item *item,
+					struct vb_fds *fds))
+{
+	static struct vb_slots next;
+
+	assert_int_equal(vb_slots_init(&next), 0);
+	for (int i = 0; i < all->cnt; i++) {
+		struct vb_fd_store_item item = all->item[i];
+		struct vb_fds fds = all->fds[i];
+
+		change(store, i, &item, &fds);
+		assert_int_equal(vb_fd_store_put(store, item.kind, item.slot, &fds), 0);
+	}
+
+	int rc = vb_slots_adopt(&next, store);
+
+	vb_slots_close(&next);
+	return rc;
+}
+
+static void change_nothing(int store, int i, struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	(void)store, (void)i, (void)item, (void)fds;
+}
+
+/* The last slot has no memory. */
+static void leave_memory_out(int store, int i, struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	(void)store, (void)i;
+	if (item->kind == VB_FD_STORE_SLOT && item->slot == VB_SLOT_FIRST)
+		fds->cnt = 1;
+}
+
+/* Host memory, that of the connection manager and each of its stores come twice. */
+static enum vb_fd_store_kind twice;
+
+static void put_twice(int store, int i, struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	(void)i;
+	if (item->kind == twice)
+		assert_int_equal(vb_fd_store_put(store, item->kind, item->slot, fds), 0);
+}
+
+static void put_behind_the_last(int store, int i, struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	if (i == 1)
+		assert_int_equal(vb_fd_store_put(store, VB_FD_STORE_CHANNELS, VB_CM_STORES, fds),
+				 0);
+	(void)item;
+}
+
+static void put_unknown(int store, int i, struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	if (i == 1)
+		assert_int_equal(vb_fd_store_put(store, (enum vb_fd_store_kind)99, 0, fds), 0);
+	(void)item;
+}
+
+/* Host memory is of another version. */
+static int stale_fd;
+
+static void put_stale_memory(int store, int i, struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	(void)store, (void)i;
+	if (item->kind == VB_FD_STORE_HOST)
+		fds->fd[0] = stale_fd;
+}
+
+/* A store that a program has spoiled is refused, and no descriptor of it stays: each thing is there
+ * once and whole, and nothing else is. */
+static void adopt__each_thing_once(void **state)
+{
+	static const enum vb_fd_store_kind kinds[] = {VB_FD_STORE_HOST, VB_FD_STORE_CM,
+						      VB_FD_STORE_CHANNELS};
+	static struct vb_slots slots;
+	static struct vb_cm_memory kept;
+	static struct items all;
+	unsigned before;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), 0);
+	assert_int_equal(vb_slots_take(&slots, getpid(), "test"), VB_SLOT_FIRST);
+	assert_int_equal(vb_cm_memory_open(&kept, &slots), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	vb_cm_memory_add(&kept, 0, 7, pair[1]);
+	assert_int_equal(vb_fd_store_walk(slots.fd_store, take_item, &all), 0);
+	before = descriptors_of(getpid());
+	assert_int_equal(adopt_changed(&all, vb_fd_store_create(), change_nothing), 0);
+	assert_int_equal(adopt_changed(&all, vb_fd_store_create(), leave_memory_out), -EINVAL);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		twice = kinds[i];
+		assert_int_equal(adopt_changed(&all, vb_fd_store_create(), put_twice), -EINVAL);
+	}
+	assert_int_equal(adopt_changed(&all, vb_fd_store_create(), put_behind_the_last), -EINVAL);
+	assert_int_equal(adopt_changed(&all, vb_fd_store_create(), put_unknown), -EINVAL);
+	stale_fd = vb_memory_create(VB_MEMORY_HOST, sizeof(struct vb_host_memory));
+	assert_int_equal(adopt_changed(&all, vb_fd_store_create(), put_stale_memory), -EPROTO);
+	close(stale_fd);
+	assert_int_equal(descriptors_of(getpid()), before);
+	for (int i = 0; i < all.cnt; i++)
+		vb_fds_close(&all.fds[i]);
+	close(pair[0]);
+	close(pair[1]);
+	vb_cm_memory_close(&kept);
+	vb_slots_close(&slots);
+}
+
+/* A port that somebody has is none, and leaves no descriptor. */
+static void probe__port_is_taken(void **state)
+{
+	static struct vb_slots slots;
+	struct vb_group g;
+	unsigned before;
+
+	(void)state;
+	vb_group_init(&g);
+	assert_int_equal(vb_group_grow(&g), 0);
+	before = descriptors_of(getpid());
+	assert_int_equal(vb_group_probe(), -EADDRINUSE);
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), -EADDRINUSE);
+	assert_int_equal(slots.fd_store, -1);
+	vb_slots_close(&slots);
+	assert_int_equal(descriptors_of(getpid()), before);
+	vb_group_close(&g);
+}
+
 /* A slot's QPNs are not reused soon: the next owner begins where the last one says it stopped, else
  * some numbers further on. The next broker does the same. */
 static void release__leaves_out_numbers(void **state)
@@ -381,6 +514,8 @@ int main(void)
 	    cmocka_unit_test(open__without_the_privilege),
 	    cmocka_unit_test(take__without_a_store),
 	    cmocka_unit_test(adopt__the_brokers_own_slots_as_well),
+	    cmocka_unit_test(adopt__each_thing_once),
+	    cmocka_unit_test(probe__port_is_taken),
 	    cmocka_unit_test(release__leaves_out_numbers),
 	    cmocka_unit_test(release__ring_of_a_capture),
 	};

@@ -192,6 +192,29 @@ static void take__so_many_and_no_more(void **state)
 	assert_int_equal(kept(VB_PAST_QPS - 1)->pid, 77 + PROCESSES - 2);
 }
 
+/* Packets that rules took away, of all that they hit; a text that has no end says nothing. */
+static void losses__of_rules_that_lose(void **state)
+{
+	struct vb_fault_status st = {.rules.text = "loss=0.1,dup=0.1,loss=0.2,delay=1us",
+				     .hits = {1, 20, 300, 4000}},
+			       got;
+
+	(void)state;
+	assert_int_equal(vb_fault_status_losses(&st), 301);
+	strcpy(st.rules.text, "no rule");
+	assert_int_equal(vb_fault_status_losses(&st), 0);
+	memset(st.rules.text, 'x', sizeof st.rules.text);
+	assert_int_equal(vb_fault_status_losses(&st), 0);
+	assert_int_equal(strlen(st.rules.text), sizeof st.rules.text - 1);
+	/* What a process is writing is not read; once it has written, it is. */
+	memset(shm.fault[2].rules.text, 'y', sizeof shm.fault[2].rules.text);
+	shm.fault_seq = 7;
+	assert_false(vb_fault_status_read(&shm, 2, &got));
+	shm.fault_seq = 8;
+	assert_true(vb_fault_status_read(&shm, 2, &got));
+	assert_int_equal(strlen(got.rules.text), sizeof got.rules.text - 1);
+}
+
 static void take__nothing(void **state)
 {
 	(void)state;
@@ -209,6 +232,7 @@ int main(void)
 	    cmocka_unit_test_setup(take__the_error_of_its_own_peer, setup),
 	    cmocka_unit_test_setup(take__so_many_and_no_more, setup),
 	    cmocka_unit_test_setup(take__nothing, setup),
+	    cmocka_unit_test_setup(losses__of_rules_that_lose, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

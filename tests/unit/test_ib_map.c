@@ -328,6 +328,40 @@ static void send__to_the_process_that_has_the_qp(void **state)
 	l->ops->close(l);
 }
 
+/* A packet goes by the lane of its own service level, and nowhere where that has none. LNK-12 */
+static void send__by_the_lane_of_its_service_level(void **state)
+{
+	struct vb_path path = {.port = 1, .dlid = LID_FAR};
+	struct vb_link lower, *l = open_port(&lower);
+
+	(void)state;
+	process_at(9, 1, false);
+	vb_ib_map_lanes(map)[vb_ib_map_ports(map)[NEAR_PORT].sl2vl].vl[3] = 15;
+	for (path.sl = 0; path.sl < 5; path.sl++) {
+		below.sent = 0;
+		assert_int_equal(l->ops->send(l, three_packets(&path), 0, 0), 3);
+		assert_int_equal(below.sent, path.sl == 3 ? 0 : 3);
+	}
+	l->ops->close(l);
+}
+
+/* Packets of a port that the fabric does not have are lost, and wait for nothing. */
+static void send__by_no_port_of_the_fabric(void **state)
+{
+	struct vb_path path = {.port = VB_LINK_PORTS_MAX};
+	struct vb_link lower, *l = open_port(&lower);
+
+	(void)state;
+	process_at(9, 1, true);
+	for (int i = 0; i < 2; i++) {
+		path.dlid = i ? GROUP : LID_FAR;
+		assert_int_equal(l->ops->send(l, three_packets(&path), 0, 0), 3);
+		assert_int_equal(below.sent + below.copies, 0);
+	}
+	assert_int_equal(sent_by_port(), 0);
+	l->ops->close(l);
+}
+
 /* The map stays half-written when its writer is killed; packets still find their way by it. */
 static void route__of_a_map_left_half_written(void **state)
 {
@@ -350,6 +384,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(join__from_the_first_to_the_last, begin, end),
 	    cmocka_unit_test_setup_teardown(send__to_all_members_or_none, begin_cable, end),
 	    cmocka_unit_test_setup_teardown(send__to_the_process_that_has_the_qp, begin_cable, end),
+	    cmocka_unit_test_setup_teardown(send__by_the_lane_of_its_service_level, begin_cable,
+					    end),
+	    cmocka_unit_test_setup_teardown(send__by_no_port_of_the_fabric, begin_cable, end),
 	    cmocka_unit_test_setup_teardown(route__of_a_map_left_half_written, begin_cable, end),
 	};
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples of QPs for pages with rates over time: when they are written, and what a reader gets of a
- * ring that is written on. And a look at a recorder, which takes nothing away. CC-53 */
+/*
+ * What a process leaves in its slot memory for others. Samples of QPs for pages with rates over
+ * time: when they are written, and what a reader gets of a ring that is written on. A look at a
+ * recorder, which takes nothing away. CC-53. And what `verbena explain` reads of refusals and QPs.
+ */
 #include "core/cc/cc.h"
 #include "core/cc/dfx.h"
 #include "core_env.h"
 #include "node/engine/priv.h"
+
+#include <stdio.h>
 
 static struct env env;
 static struct vb_engine engine;
@@ -239,6 +244,134 @@ static void access__of_what_there_is_not(void **state)
 	assert_int_equal(m.status, -ENXIO);
 }
 
+static const struct vb_send_error *error_of(uint8_t host)
+{
+	const struct vb_gid g = env_gid(host);
+
+	for (uint32_t i = 0; i < VB_SEND_ERRORS; i++)
+		if (slot.explain.error[i].err && vb_gid_eq(&slot.explain.error[i].gid, &g))
+			return &slot.explain.error[i];
+	return NULL;
+}
+
+static void refuse_peer(uint8_t host, int err)
+{
+	const struct vb_gid g = env_gid(host);
+
+	vb_engine_note_refusal(&engine, &g, err);
+	assert_int_equal(slot.explain.seq % 2, 0);
+}
+
+/* What the kernel refused is counted for each peer. The one that was met longest ago makes room for
+ * a new one, which begins at 1. */
+static void refusals__by_their_peer(void **state)
+{
+	(void)state;
+	memset(&slot.explain, 0, sizeof slot.explain);
+	for (uint8_t i = 0; i < VB_SEND_ERRORS; i++)
+		refuse_peer(i, EHOSTUNREACH);
+	for (uint8_t i = 0; i < VB_SEND_ERRORS; i++) {
+		assert_non_null(error_of(i));
+		assert_int_equal(error_of(i)->cnt, 1);
+		assert_int_equal(error_of(i)->err, EHOSTUNREACH);
+		assert_true(error_of(i)->at != 0);
+	}
+	refuse_peer(0, ENETUNREACH);
+	assert_int_equal(error_of(0)->cnt, 2);
+	assert_int_equal(error_of(0)->err, ENETUNREACH);
+	refuse_peer(200, EPERM);
+	assert_int_equal(error_of(200)->cnt, 1);
+	assert_null(error_of(1));
+	assert_int_equal(error_of(0)->cnt, 2);
+	assert_non_null(error_of(VB_SEND_ERRORS - 1));
+}
+
+static const struct vb_refused *refused_at(uint32_t k)
+{
+	return &slot.explain.refused[k % VB_REFUSED_CNT];
+}
+
+/* What the adapter refused its program is kept in words, the last ones; the same once more counts,
+ * and is no other one. */
+static void refused__the_last_in_words(void **state)
+{
+	static char text[2 * VB_REFUSED_TEXT_MAX];
+	struct vb_explain_shm *x = &slot.explain;
+	const uint32_t cnt = VB_REFUSED_CNT + 2;
+
+	(void)state;
+	memset(x, 0, sizeof *x);
+	for (uint32_t i = 0; i < cnt; i++)
+		for (uint32_t n = 1; n <= 3; n++) {
+			snprintf(text, sizeof text, "refusal %u", i);
+			vb_engine_note_refused(&engine, EINVAL, text);
+			assert_int_equal(x->refused_cnt, i + 1);
+			assert_int_equal(refused_at(i)->cnt, n);
+		}
+	for (uint32_t i = 2; i < cnt; i++) {
+		snprintf(text, sizeof text, "refusal %u", i);
+		assert_string_equal(refused_at(i)->text, text);
+		assert_int_equal(refused_at(i)->err, EINVAL);
+		assert_int_equal(refused_at(i)->cnt, 3);
+		assert_true(refused_at(i)->at != 0);
+	}
+	/* The same words of another error. */
+	vb_engine_note_refused(&engine, ENOMEM, text);
+	assert_int_equal(x->refused_cnt, cnt + 1);
+	assert_int_equal(refused_at(cnt)->cnt, 1);
+	assert_int_equal(refused_at(cnt)->err, ENOMEM);
+	memset(text, 'x', sizeof text - 1);
+	vb_engine_note_refused(&engine, ENOMEM, text);
+	assert_int_equal(strlen(refused_at(cnt + 1)->text), VB_REFUSED_TEXT_MAX - 1);
+	assert_int_equal(x->seq % 2, 0);
+}
+
+/* Who asks gets a view of the QP that was named, then of those with trouble, then of others, as
+ * many as there is room for; once for each question. */
+static void answer__those_in_trouble_first(void **state)
+{
+	const uint32_t cnt = VB_VIEWS + 4;
+	struct vb_explain_shm *x = &slot.explain;
+	uint32_t qpn[VB_VIEWS + 4], named = 0, seq;
+
+	(void)state;
+	memset(x, 0, sizeof *x);
+	for (uint32_t i = 0; i < cnt; i++)
+		qpn[i] = vb_qp_number(env_qp_cap(&env, VB_QPT_RC, NULL, (struct vb_qp_cap){0}));
+	for (uint32_t i = 1; i <= 2; i++) {
+		struct vb_qp_history *h = vb_qp_histories_new(&x->histories, qpn[cnt - i]);
+
+		h->qpn = qpn[cnt - i];
+		h->state = VB_QP_HISTORY_OPEN;
+	}
+	memory.host.explain_qpn = qpn[cnt - 3];
+	memory.host.explain_asked = 5;
+	engine.backlog.batch.cnt = 1;
+	vb_engine_answer(&engine);
+	assert_int_equal(x->answered, 5);
+	assert_int_equal(x->link_full, 1);
+	assert_int_equal(x->qp_cnt, cnt);
+	assert_int_equal(x->view_cnt, VB_VIEWS);
+	assert_int_equal(x->view[0].qpn, qpn[cnt - 3]);
+	for (uint32_t i = 1; i <= 2; i++)
+		assert_true(x->view[i].qpn == qpn[cnt - 1] || x->view[i].qpn == qpn[cnt - 2]);
+	for (uint32_t i = 0; i < VB_VIEWS; i++)
+		named += x->view[i].qpn == qpn[cnt - 3];
+	assert_int_equal(named, 1);
+	seq = x->seq;
+	assert_int_equal(seq % 2, 0);
+	vb_engine_answer(&engine);
+	assert_int_equal(x->seq, seq);
+	engine.backlog.batch.cnt = 0;
+	memory.host.explain_qpn = 0;
+	memory.host.explain_asked = 6;
+	vb_engine_answer(&engine);
+	assert_int_equal(x->answered, 6);
+	assert_int_equal(x->link_full, 0);
+	assert_int_equal(x->qp_cnt, cnt);
+	assert_int_equal(x->view_cnt, VB_VIEWS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +384,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(recorder__a_look_keeps_it, setup, teardown),
 	    cmocka_unit_test_setup_teardown(recorder__a_write_keeps_it, setup, teardown),
 	    cmocka_unit_test_setup_teardown(access__of_what_there_is_not, setup, teardown),
+	    cmocka_unit_test_setup_teardown(refusals__by_their_peer, setup, teardown),
+	    cmocka_unit_test_setup_teardown(refused__the_last_in_words, setup, teardown),
+	    cmocka_unit_test_setup_teardown(answer__those_in_trouble_first, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

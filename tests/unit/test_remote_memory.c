@@ -219,6 +219,52 @@ static void map__by_any_descriptor(void **state)
 	check_private(map_and_unlink);
 }
 
+/* In a child: has the memory at @at alone, by no descriptor and no path. */
+static void owner_without_descriptors(void)
+{
+	owner.pid = fork();
+	assert_true(owner.pid >= 0);
+	if (owner.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+}
+
+/* Memory that both have by fork() alone is had by the mapping of one's own. Only memory that never
+ * had a name cannot be truncated; of a file somebody may have a descriptor. */
+static void map__by_ones_own_mapping(void **state)
+{
+	struct vb_remote_memory m = {0};
+
+	(void)state;
+	for (int named = 0; named < 2; named++) {
+		int fd = named ? memfd_create("inherited", MFD_CLOEXEC) : -1;
+		uint8_t *at;
+
+		if (named)
+			assert_int_equal(ftruncate(fd, SIZE), 0);
+		at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+			  named ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
+		assert_ptr_not_equal(at, MAP_FAILED);
+		if (named)
+			close(fd);
+		memfd = -1;
+		owner_without_descriptors();
+		assert_int_equal(
+		    vb_remote_memory_map(owner.pid, (uintptr_t)at + 100, 200, true, &m), 0);
+		assert_ptr_not_equal(m.at, at + 100);
+		at[105] = 'q';
+		assert_int_equal(m.at[5], 'q');
+		assert_int_equal(m.may_shrink, named);
+		/* Another mapping: that of the program may go. */
+		assert_int_equal(munmap(at, SIZE), 0);
+		assert_int_equal(m.at[5], 'q');
+		vb_remote_memory_unmap(&m);
+		owner_end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +274,7 @@ int main(void)
 	    cmocka_unit_test(map__reason_is_of_the_object),
 	    cmocka_unit_test(map__as_the_process_sees_it),
 	    cmocka_unit_test(map__by_any_descriptor),
+	    cmocka_unit_test(map__by_ones_own_mapping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

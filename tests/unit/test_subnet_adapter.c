@@ -5,6 +5,7 @@
 
 #include "link/ib/map.h"
 #include "wire/ib/rate.h"
+#include "wire/mad/smp.h"
 
 #include <sys/mman.h>
 
@@ -196,6 +197,48 @@ static void violations__count_once_at_their_port(void **state)
 	program_end(&other);
 }
 
+/* Whether HOST_A sends trap @trap soon, and no other one but @before, again. */
+static bool sends_trap(uint16_t trap, uint16_t before)
+{
+	struct vb_subnet_mad m;
+	struct vb_notice n;
+
+	for (int i = 0; i < 100; i++) {
+		if (!vb_subnet_poll_trap(&fabric->subnet, &m, vb_clock_now() + (vb_time)i * VB_SEC))
+			continue;
+		vb_notice_parse(&n, m.mad);
+		assert_int_equal(m.at.node, HOST_A);
+		if (n.trap == trap)
+			return true;
+		assert_int_equal(n.trap, before);
+	}
+	return false;
+}
+
+/* A packet that a QP of a program refuses for its P_Key or Q_Key raises the trap of that key.
+ * FAB-37; IBA 14.2.5.1 */
+static void violations__raise_their_trap(void **state)
+{
+	struct vb_slot_shm *shm;
+	struct program p;
+
+	(void)state;
+	fabric_configure();
+	p = program_at("H-A");
+	shm = slot_of(&p)->shm;
+	shm->bad_keys[1].pkey = (struct vb_bad_key){.key = 0x8005, .slid = 3};
+	shm->bad_keys[1].qkey = (struct vb_bad_key){.key = 0x1234, .slid = 4};
+	vb_subnet_count(fabric, HOST_A);
+	assert_false(sends_trap(VB_TRAP_PKEY, 0));
+	shm->counters[1].v[VB_COUNTER_port_rcv_constraint_errors] = 1;
+	vb_subnet_count(fabric, HOST_A);
+	assert_true(sends_trap(VB_TRAP_PKEY, 0));
+	shm->counters[1].v[VB_COUNTER_qkey_viol_cntr] = 1;
+	vb_subnet_count(fabric, HOST_A);
+	assert_true(sends_trap(VB_TRAP_QKEY, VB_TRAP_PKEY));
+	program_end(&p);
+}
+
 /* A node's table has the manager's settings of each of its ports. */
 static void tables__show_what_a_manager_sets(void **state)
 {
@@ -278,8 +321,14 @@ static void programs__hear_of_changes_at_their_node(void **state)
 	assert_int_equal(seat_of(HOST_A)->host->host.generation, generation + 1);
 	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_LID);
 	assert_int_equal(recv(a.sock, &word, sizeof word, MSG_DONTWAIT), -1);
+	/* One that has just ended is told in vain, and nothing else happens. */
+	close(b.sock);
+	info_of(HOST_B, 1)->lid = 0x78;
+	vb_subnet_adapter_follow(fabric, HOST_B, VB_SMA_LID);
+	fabric_turn();
+	assert_int_equal(fabric->adapter->taken_cnt, 1);
+	assert_true(vb_list_is_empty(&fabric->gone));
 	program_end(&a);
-	program_end(&b);
 }
 
 static struct vb_ib_map_port *map_port(uint32_t node, uint8_t port)
@@ -427,6 +476,9 @@ static void counters__take_what_programs_sent(void **state)
 static void counter_files__are_of_each_port_of_each_node(void **state)
 {
 	static const char file[] = "class/infiniband/verbena0/ports/%d/counters/port_rcv_errors";
+	static const char *const cm_files[] = {
+	    "class/infiniband/verbena0/ports/1/cm_tx_msgs/req",
+	    "class/infiniband/verbena0/ports/2/cm_rx_duplicates/drep"};
 	int sock[] = {fabric_attach("H-A"), fabric_attach("H-B")};
 	char path[96];
 	vb_time due;
@@ -441,6 +493,9 @@ static void counter_files__are_of_each_port_of_each_node(void **state)
 	vb_subnet_counter_files_step(fabric, due - 1);
 	snprintf(path, sizeof path, file, 1);
 	assert_string_equal(text_below(seat_of(HOST_A)->root, path), "0\n");
+	/* Those of its connection manager are there before that has sent anything. LNK-39 */
+	for (size_t i = 0; i < sizeof cm_files / sizeof cm_files[0]; i++)
+		assert_string_equal(text_below(seat_of(HOST_B)->root, cm_files[i]), "0\n");
 	vb_subnet_counter_files_step(fabric, due);
 	assert_true(fabric->counters_due == due + VB_SEC);
 	for (uint32_t node = HOST_A; node <= HOST_B; node++)
@@ -466,6 +521,7 @@ int main(void)
 	    T(slots__are_empty_for_the_next_owner),
 	    T(slots__run_out),
 	    T(violations__count_once_at_their_port),
+	    T(violations__raise_their_trap),
 	    T(tables__show_what_a_manager_sets),
 	    T(programs__hear_of_changes_at_their_node),
 	    T(maps__have_nodes_and_cables),

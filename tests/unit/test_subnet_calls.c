@@ -55,6 +55,32 @@ static void calls__that_are_not_whole_end_the_connection(void **state)
 	assert_int_equal(raw_ask(good, VB_SUBNET_WATCH + 1, 0, head, 0), -ENOSYS);
 }
 
+/* Descriptors of a call that is cut are closed, as those of one that takes none. */
+static void calls__leave_no_descriptors(void **state)
+{
+	static const uint32_t version[] = {VB_SUBNET_CALL_VERSION + 1, VB_SUBNET_CALL_VERSION};
+	struct vb_fds fds = {.cnt = 1};
+	int before = fd_cnt();
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int sock = fabric_dial(), pipes[2];
+
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		fds.fd[0] = pipes[0];
+		vb_subnet_call_text(&call, VB_SUBNET_COMMAND, "show");
+		call.version = version[i];
+		assert_int_equal(vb_fds_send(sock, &call, VB_SUBNET_CALL_HEADER + call.len, &fds),
+				 0);
+		fabric_turn();
+		close(sock);
+		close(pipes[0]);
+		close(pipes[1]);
+		fabric_turn();
+		assert_int_equal(fd_cnt(), before);
+	}
+}
+
 /* Calls about a node need one. */
 static void calls__need_a_node(void **state)
 {
@@ -186,6 +212,38 @@ static void names__are_of_one_fabric(void **state)
 	fabric_control = fabric_dial();
 }
 
+/* A folder for the trees that another one has is left alone: the next place is taken, and nothing
+ * stays open of the first. */
+static void trees__are_elsewhere_where_the_place_is_taken(void **state)
+{
+	char base[] = "/tmp/verbena-test-XXXXXX", path[64];
+	int cnt[2], fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(base));
+	snprintf(path, sizeof path, "%s/verbena-fabric-%d", base, (int)getpid());
+	setenv("XDG_RUNTIME_DIR", base, 1);
+	for (int taken = 0; taken < 2; taken++) {
+		close(fabric_control);
+		vb_subnet_daemon_close(fabric);
+		if (taken) {
+			fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+			assert_true(fd >= 0);
+			close(fd);
+		}
+		assert_int_equal(vb_subnet_daemon_open(&fabric, fabric_name, &topo, fabric_why,
+						       sizeof fabric_why),
+				 0);
+		fabric_control = fabric_dial();
+		assert_int_equal(strncmp(fabric->root, base, strlen(base)) == 0, !taken);
+		cnt[taken] = fd_cnt();
+	}
+	assert_int_equal(cnt[0], cnt[1]);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(base), 0);
+	unsetenv("XDG_RUNTIME_DIR");
+}
+
 /* Nodes are as the topology has them. FAB-18 */
 static void nodes__are_those_of_the_topology(void **state)
 {
@@ -219,12 +277,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    T(calls__that_are_not_whole_end_the_connection),
+	    T(calls__leave_no_descriptors),
 	    T(calls__need_a_node),
 	    T(trees__are_there_while_somebody_is_at_the_node),
 	    T(adapters__are_one_of_a_connection),
 	    T(connections_of_cm__end_by_what_is_no_call),
 	    T(connection_managers__are_one_of_a_node),
 	    T(names__are_of_one_fabric),
+	    T(trees__are_elsewhere_where_the_place_is_taken),
 	    T(nodes__are_those_of_the_topology),
 	};
 

@@ -279,12 +279,36 @@ static void commands__set_what_a_node_is_called(void **state)
 	assert_string_equal(text_below(root, DEVICE "sys_image_guid"), "00aa:00bb:00cc:00dd\n");
 	assert_int_equal(command("show"), 0);
 	assert_non_null(strstr(printed, "\"rack 7 host 2\""));
+	/* A description may have any text, also that of another setting. */
+	assert_int_equal(command("set H-A description=x sysimgguid=1"), 0);
+	assert_int_equal(command("show"), 0);
+	assert_non_null(strstr(printed, "\"x sysimgguid=1\""));
 	assert_int_equal(command("set H-A sysimgguid=0"), -EINVAL);
 	assert_int_equal(command("set H-A sysimgguid=0x12g"), -EINVAL);
 	assert_non_null(strstr(fabric_why, "'0x12g' is no GUID"));
 	assert_int_equal(command("set H-C description=x"), -ENOENT);
 	assert_int_equal(fabric->subnet.node[HOST_A].sma.info.system_guid, 0x00aa00bb00cc00dd);
 	close(sock);
+}
+
+/* A command whose text has no room says so. */
+static void commands__without_room_for_their_text(void **state)
+{
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC), before = fd_cnt();
+
+	(void)state;
+	assert_true(full >= 0);
+	assert_int_equal(vb_subnet_command(fabric, "show", full, fabric_why, sizeof fabric_why),
+			 -EIO);
+	assert_int_equal(vb_subnet_command(fabric, "dump", full, fabric_why, sizeof fabric_why),
+			 -EIO);
+	/* What is wrong comes first. */
+	assert_int_equal(vb_subnet_command(fabric, "frob", full, fabric_why, sizeof fabric_why),
+			 -EINVAL);
+	assert_int_equal(vb_subnet_command(fabric, "show", -1, fabric_why, sizeof fabric_why),
+			 -EMFILE);
+	assert_int_equal(fd_cnt(), before);
+	close(full);
 }
 
 /* Commands report a port's errors by the names of perfquery(8). */
@@ -469,6 +493,7 @@ int main(void)
 	    T(commands__set_what_a_cable_can_do),
 	    T(commands__set_what_a_port_has_enabled),
 	    T(commands__set_what_a_node_is_called),
+	    T(commands__without_room_for_their_text),
 	    T(commands__report_errors),
 	    T(commands__report_errors_to_the_manager),
 	    T(watchers__hear_of_all_ports),

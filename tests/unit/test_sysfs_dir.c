@@ -156,6 +156,28 @@ static void claim__of_what_is_swept_away_meanwhile(void **state)
 	}
 }
 
+/* A folder of another user is not entered, made anew or removed, and a file of one is not opened:
+ * who owns it may change what is in it. */
+static void open__not_of_another_user(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip(); /* only root gives something away */
+	assert_int_equal(mkdirat(at, "theirs", 0700), 0);
+	file_make(at, "file");
+	if (fchownat(at, "theirs", 65534, 65534, 0) || fchownat(at, "file", 65534, 65534, 0))
+		skip(); /* a user namespace without other users */
+	assert_int_equal(vb_dir_open(at, "theirs"), -EPERM);
+	assert_int_equal(vb_dir_make(at, "theirs"), -EPERM);
+	assert_int_equal(vb_dir_claim(at, "theirs"), -EPERM);
+	assert_int_equal(vb_dir_walk(at, "theirs/a", true), -EPERM);
+	assert_int_equal(vb_file_open(at, "file", O_RDONLY), -EPERM);
+	vb_dir_sweep(at, "their", "keep");
+	vb_dir_remove(at, "theirs");
+	assert_true(is_there("theirs"));
+	assert_int_equal(unlinkat(at, "theirs", AT_REMOVEDIR), 0);
+}
+
 /* A walk goes part by part, and refuses a part that is too long. */
 static void walk__goes_part_by_part(void **state)
 {
@@ -271,7 +293,7 @@ int main(void)
 	    T(claim__leaves_what_is_no_folder), T(claim__of_what_is_swept_away_meanwhile),
 	    T(walk__goes_part_by_part),         T(file__is_a_regular_one),
 	    T(file__has_the_last_text),         T(replace__leaves_one_folder),
-	    T(sweep__takes_what_nobody_has),
+	    T(sweep__takes_what_nobody_has),    T(open__not_of_another_user),
 	};
 
 	if (!mkdtemp(base))

@@ -93,12 +93,35 @@ static void recv__damaged_between_others(void **state)
 	f->batch.fate = NULL;
 }
 
+/* Many small datagrams are asked for by ever more buffers, up to as many as there are. */
+static void recv__into_no_more_buffers_than_there_are(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[VB_TX_BATCH_PKTS];
+	uint32_t left = 16 * VB_UDP_RX_BUFS;
+
+	for (uint32_t k = 0; k < left; k++) {
+		clear(f);
+		add(f, &f->path4, 64, 1);
+		assert_int_equal(send_all(f), 1);
+	}
+	while (left) {
+		uint32_t n = recv_some(f, rx, VB_TX_BATCH_PKTS);
+
+		assert_uint_in_range(n, 1, left);
+		assert_uint_in_range(f->udp->rx.cnt, 1, VB_UDP_RX_BUFS);
+		assert_uint_in_range(f->udp->rx.ask, 1, VB_UDP_RX_BUFS);
+		left -= n;
+	}
+	assert_int_equal(recv_some(f, rx, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    T(send__batch_is_one_receive),    T(send__longest_batch),
 	    T(send__shorter_packets_between), T(send__batch_ends_at_another_qp),
-	    T(recv__damaged_between_others),
+	    T(recv__damaged_between_others),  T(recv__into_no_more_buffers_than_there_are),
 	};
 
 	if (!netns_enter()) {

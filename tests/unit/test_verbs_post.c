@@ -132,7 +132,8 @@ static void ud__udp_source_port(void **state)
  * bytes in a queue alone ask for. ibv_post_send(3) */
 static void post_send__opcodes_of_no_verb(void **state)
 {
-	/* TSO, DRIVER1, two without a name; FLUSH, whose fields a work request has not; NOP of bytes in a queue, and what is behind it. */
+	/* TSO, DRIVER1, two without a name; FLUSH, whose fields a work request has not; NOP of
+	 * bytes in a queue, and what is behind it. */
 	static const unsigned none[] = {10, 11, 12, 13, 14, 16, 17, 255, UINT32_MAX};
 	struct verbs_end a, b;
 	struct ibv_sge sge = sge_at(0, 8);

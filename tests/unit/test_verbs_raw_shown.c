@@ -464,19 +464,6 @@ static void init_obj__of_what_is_not_known(void **state)
 	end_free(&e);
 }
 
-static const struct vb_queue_entry *table_entry(uint32_t qpn)
-{
-	const struct vb_slot_shm *slot = vb_engine_slot(vb_ibv_ctx(ctx)->engine);
-	const struct vb_queues *t = (const struct vb_queues *)(uintptr_t)slot->queues;
-
-	assert_non_null(t);
-	assert_int_equal(t->magic, VB_QUEUES_MAGIC);
-	for (uint32_t i = 0; i < t->cnt; i++)
-		if (t->entry[i].qpn == qpn)
-			return &t->entry[i];
-	return NULL;
-}
-
 /* A QP in RESET has read nothing: verbena explain --wqe goes by the table. */
 static void table__begins_anew_with_reset(void **state)
 {

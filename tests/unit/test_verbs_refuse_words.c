@@ -252,8 +252,7 @@ CALL(wr_window, struct ibv_mw_bind_info b = {0}; ibv_wr_start(o.ex);
 /* mlx5dv, and what is later than this adapter. */
 CALL(devx, struct mlx5dv_context_attr a = {.flags = 1}; (void)mlx5dv_open_device(ctx->device, &a);)
 CALL(dc_mask, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_PD);
-     struct mlx5dv_qp_init_attr m = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS};
-     (void)mlx5dv_create_qp(ctx, &a, &m);)
+     struct mlx5dv_qp_init_attr m = {.comp_mask = 1u << 4}; (void)mlx5dv_create_qp(ctx, &a, &m);)
 CALL(dc_type, create_dc((enum mlx5dv_dc_type)7, 0, 0, 0);)
 CALL(dct_streams, create_dc(MLX5DV_DCTYPE_DCT, MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS, 0, 1);)
 CALL(dci_streams, create_dc(MLX5DV_DCTYPE_DCI, MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS, 0, 99);)
@@ -385,8 +384,8 @@ static const struct row {
     R(wr_window, EINVAL, "the window is not of type 2 (IBA o10-37.2.34)"),
     R(devx, EOPNOTSUPP, "flags 0x1 and comp_mask 0x0 are not 0: the adapter has no DEVX"),
     R(dc_mask, EOPNOTSUPP,
-      "comp_mask of mlx5's attributes is 0x4: the adapter has DC, with or without DCI_STREAMS, "
-      "and QP_CREATE_FLAGS"),
+      "comp_mask of mlx5's attributes is 0x10: the adapter has DC, with or without DCI_STREAMS, "
+      "QP_CREATE_FLAGS and SEND_OPS_FLAGS"),
     R(dc_type, EINVAL, "dc_type 7 is neither DCT nor DCI"),
     R(dct_streams, EINVAL, "dc_type is DCT, and streams are a DCI's"),
     R(dci_streams, EINVAL, "log_num_concurent 99 is larger than "),
