@@ -266,6 +266,18 @@ static inline const struct vb_queue_entry *table_entry(uint32_t qpn)
 	return NULL;
 }
 
+/* How far the adapter has read sends, or receives, by the table. It is told after the completions.
+ */
+static inline uint32_t seen_of(const struct vb_queue_entry *e, bool sends)
+{
+	uint32_t seen;
+
+	assert_true(vb_ibv_enter(vb_ibv_ctx(ctx)));
+	seen = sends ? e->sq_seen : e->rq_seen;
+	vb_ibv_leave(vb_ibv_ctx(ctx));
+	return seen;
+}
+
 /* With queues as hardware has them. */
 static inline int raw_open(void **state)
 {

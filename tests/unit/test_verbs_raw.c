@@ -199,8 +199,8 @@ static void test_counters_wrap(void **state)
 		/* More than a CQ has entries: those that were read are free again. */
 		for (uint16_t i = 0; i < 300; i++) {
 			message_of(i, i % 8 == 7);
-			assert_int_equal(ring_of(&a)->shown->sq_seen, a.sent);
-			assert_int_equal(ring_of(&b)->shown->rq_seen, b.received);
+			assert_int_equal(seen_of(ring_of(&a)->shown, true), a.sent);
+			assert_int_equal(seen_of(ring_of(&b)->shown, false), b.received);
 		}
 		assert_int_equal(be32toh(a.qp.dbrec[1]) & 0xffff, a.sent);
 		raw_free(&a, &b);

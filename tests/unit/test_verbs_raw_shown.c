@@ -480,11 +480,11 @@ static void table__begins_anew_with_reset(void **state)
 	raw_post(&b, MLX5_OPCODE_SEND, SIGNALED, 0);
 	(void)raw_next_of(&a, MLX5_CQE_RESP_SEND, 0);
 	fill(2);
-	assert_int_equal(e->sq_seen, 2);
-	assert_int_equal(e->rq_seen, 1);
+	assert_int_equal(seen_of(e, true), 2);
+	assert_int_equal(seen_of(e, false), 1);
 	assert_int_equal(ibv_modify_qp(a.end.qp, &reset, IBV_QP_STATE), 0);
-	assert_int_equal(e->sq_seen, 0);
-	assert_int_equal(e->rq_seen, 0);
+	assert_int_equal(seen_of(e, true), 0);
+	assert_int_equal(seen_of(e, false), 0);
 	raw_free(&a, &b);
 }
 
