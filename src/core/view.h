@@ -124,7 +124,7 @@ bool vb_hca_view_sends(const struct vb_hca *h, uint32_t qpn, struct vb_work_span
 bool vb_hca_view_receives(const struct vb_hca *h, uint32_t qpn, struct vb_work_span *out);
 
 /* A send work request as it was posted, but that wr.ah is NULL: path is where it goes, of a QP
- * whose work requests name that. What was inline is one SGE. */
+ * whose work requests name that. Inline data are one SGE. */
 struct vb_send_view {
 	struct vb_send_wr wr;
 	struct vb_path path;

@@ -36,7 +36,7 @@ int __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask,
 		size_t size);
 
-/* What a call returns that other calls carry out. One that succeeds leaves errno as it was,
+/* The result of a call that other calls carry out. A call that succeeds leaves errno as it was,
  * whatever those have met: programs ask it after a later step that sets none. errno(3) */
 static inline ssize_t vb_call_result(ssize_t rc, int was)
 {

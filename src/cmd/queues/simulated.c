@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The queues of a QP of a simulated adapter. The core keeps work requests, not bytes: they are
- * written here as the driver of such an adapter would have written them. What is done is shown for
- * as long as its place has not been taken by what was posted later. An index counts blocks, and all
- * work requests of a simulated QP are of one kind: so it is the number of the work request, times
- * the blocks that one takes.
+ * written here as the driver of such an adapter would have written them. A work request that is
+ * done is shown for as long as its place has not been taken by what was posted later. An index
+ * counts blocks, and all work requests of a simulated QP are of one kind: so it is the number of
+ * the work request, times the blocks that one takes.
  */
 #include "cmd/queues/queues.h"
 
