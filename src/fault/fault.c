@@ -22,16 +22,28 @@ static bool draw_chance(struct vb_rng *r, uint32_t ppb)
 	return ppb == VB_FAULT_ONE || (ppb && vb_rng_below(r, VB_FAULT_ONE) < ppb);
 }
 
-/* Whether a MAD is among those that the filter names. */
-static bool mad_is_meant(const struct vb_fault_filter *c, const uint8_t *mad)
+/* The attribute of a message of the connection manager; 0: @mad is none, or NULL. */
+static uint16_t cm_attr(const uint8_t *mad)
 {
 	struct vb_mad_hdr h;
 
+	if (!mad)
+		return 0;
+	vb_mad_hdr_parse(&h, mad);
+	if (h.mgmt_class != VB_MAD_CLASS_CM || h.attr_id < VB_CM_ATTR_FIRST ||
+	    h.attr_id > VB_CM_ATTR_LAST)
+		return 0;
+	return h.attr_id;
+}
+
+/* Whether a MAD is among those that the filter names. */
+static bool mad_is_meant(const struct vb_fault_filter *c, const uint8_t *mad)
+{
+	uint16_t attr = cm_attr(mad);
+
 	if (!mad || !c->cm)
 		return mad != NULL;
-	vb_mad_hdr_parse(&h, mad);
-	return h.mgmt_class == VB_MAD_CLASS_CM && h.attr_id >= VB_CM_ATTR_FIRST &&
-	       h.attr_id <= VB_CM_ATTR_LAST && c->cm >> (h.attr_id - VB_CM_ATTR_FIRST) & 1;
+	return attr && c->cm >> (attr - VB_CM_ATTR_FIRST) & 1;
 }
 
 static bool filter_accepts(const struct vb_fault_filter *c, struct vb_fault_rule_state *s,
@@ -171,7 +183,8 @@ void vb_fault_judge(struct vb_fault *f, const struct vb_fault_packet *p, vb_time
 		fate->hits |= 1u << r->kind;
 		rule_act(r, s, fate, &delay, &held);
 		if (f->trace)
-			vb_trace(f->trace, VB_TRACE_FAULT, p->dqpn, now, r->kind, i, p->opcode,
+			vb_trace(f->trace, VB_TRACE_FAULT, p->dqpn, now, r->kind, i,
+				 p->opcode | (uint64_t)cm_attr(p->mad) << VB_FAULT_CM_SHIFT,
 				 p->psn.v);
 	}
 	if (fate->drop)

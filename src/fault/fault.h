@@ -97,6 +97,9 @@ struct vb_fault_error {
 /* 0, or -EINVAL with *err filled in. An empty text is a specification without rules. */
 int vb_fault_parse(const char *text, struct vb_fault_spec *spec, struct vb_fault_error *err);
 
+/* The opcode of a FAULT event has the attribute of a message of the connection manager above it. */
+#define VB_FAULT_CM_SHIFT 8
+
 /* What the layer sees of a packet. */
 struct vb_fault_packet {
 	enum vb_fault_dir dir;

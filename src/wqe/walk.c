@@ -25,7 +25,9 @@ static const char *const field_text[VB_WQE_FIELD_CNT] = {
 static bool is_hex(const struct vb_wqe_place *f, enum vb_wqe_field field)
 {
 	return f->bits >= 20 && field != VB_DATA_LENGTH && field != VB_KLM_LENGTH &&
-	       field != VB_MKEY_LENGTH && field != VB_CQE_LENGTH && field != VB_CQE_TIME;
+	       field != VB_MKEY_LENGTH && field != VB_CQE_LENGTH && field != VB_CQE_TIME &&
+	       field != VB_TITLE_CNT && field != VB_TITLE_TIME && field != VB_SENT_LENGTH &&
+	       field != VB_RECEIVED_LENGTH;
 }
 
 static const char *word_of(enum vb_wqe_field field, uint64_t v)
@@ -34,9 +36,11 @@ static const char *word_of(enum vb_wqe_field field, uint64_t v)
 	case VB_CTRL_OPCODE:
 	case VB_CQE_WORK:
 	case VB_ERROR_WORK:
+	case VB_SENT_WORK:
 		return vb_wqe_opcode_text((uint32_t)v);
 	case VB_CQE_OPCODE:
 	case VB_ERROR_OPCODE:
+	case VB_TITLE_OPCODE:
 		return vb_cqe_kind_text((uint32_t)v);
 	case VB_ERROR_SYNDROME:
 		return vb_cqe_syndrome_text((uint32_t)v);
@@ -61,7 +65,8 @@ static void visit_behind(const struct vb_wqe_visitor *v, enum vb_wqe_segment seg
 		shown.word = word_of(i, shown.value);
 		/* A field of 0 says nothing, but for those that always mean something. */
 		if (shown.value == 0 && !shown.word && i != VB_CTRL_INDEX && i != VB_CQE_OWNER &&
-		    i != VB_CQE_COUNTER)
+		    i != VB_CQE_COUNTER && i != VB_TITLE_OWNER && i != VB_TITLE_COUNTER &&
+		    i != VB_SENT_COUNTER && i != VB_RECEIVED_LENGTH)
 			continue;
 		shown.hex_digits = is_hex(f, i) ? (uint8_t)((f->bits + 3u) / 4) : 0;
 		v->field(v->ctx, &shown);
@@ -196,6 +201,10 @@ void vb_cqe_walk(const uint8_t *entry, uint32_t bytes, const struct vb_wqe_visit
 	bool failed = kind == VB_CQE_REQUEST_ERROR || kind == VB_CQE_RECEIVE_ERROR;
 	uint64_t scatter = vb_wqe_get(cqe, VB_CQE_SCATTER);
 
+	if (scatter == VB_CQE_COMPRESSED && !failed) {
+		visit_segment(v, VB_SEGMENT_TITLE, cqe, from, VB_CQE_BYTES);
+		return;
+	}
 	if (scatter == 1) {
 		skip = VB_CQE_DATA;
 		visit_segment(v, VB_SEGMENT_PAYLOAD, cqe, from, skip);
@@ -203,4 +212,12 @@ void vb_cqe_walk(const uint8_t *entry, uint32_t bytes, const struct vb_wqe_visit
 		visit_segment(v, VB_SEGMENT_PAYLOAD, entry, 0, from);
 	}
 	visit_behind(v, failed ? VB_SEGMENT_ERROR : VB_SEGMENT_CQE, cqe, from, skip, VB_CQE_BYTES);
+}
+
+void vb_cqe_walk_array(const uint8_t *array, uint32_t cnt, bool sends,
+		       const struct vb_wqe_visitor *v)
+{
+	for (uint32_t i = 0; i < cnt && i < VB_MINI_CNT; i++)
+		visit_segment(v, sends ? VB_SEGMENT_SENT : VB_SEGMENT_RECEIVED,
+			      array + (size_t)i * VB_MINI_BYTES, i * VB_MINI_BYTES, VB_MINI_BYTES);
 }

@@ -143,6 +143,36 @@ struct vb_cqe {
 /* Writes the 64 bytes but for the last one, which it returns: whoever sees that has all others. */
 uint8_t vb_cqe_write(const struct vb_cqe *c, uint32_t owner, uint8_t *to);
 uint8_t vb_cqe_syndrome(enum vb_wc_status status);
+/*
+ * Completions that differ in little, written as one block (CQE compression): a title entry, and
+ * mini entries, eight to an array. The block of n takes the n places that its completions would
+ * have taken: the title the first, arrays the second, the ninth, the seventeenth and so on, and the
+ * others stay as they were.
+ */
+#define VB_CQE_BLOCK_MAX 64u /* cqe_comp_caps.max_num */
+#define VB_MINI_BYTES 8u
+#define VB_MINI_CNT (VB_CQE_BYTES / VB_MINI_BYTES) /* in an array */
+#define VB_CQE_COMPRESSED 3u                       /* VB_CQE_SCATTER of a title: MLX5_COMPRESSED */
+
+struct vb_cqe_block {
+	uint32_t cnt; /* completions; 0: it has not begun */
+	uint8_t title[VB_CQE_BYTES];
+	uint8_t mini[VB_CQE_BLOCK_MAX][VB_MINI_BYTES];
+};
+/* Begins with @entry, whose bytes are all there. False: such an entry is in no block. */
+bool vb_cqe_block_begin(struct vb_cqe_block *b, const uint8_t *entry);
+/* Adds @entry. False: it is too different, or there is no room; it is not in the block. */
+bool vb_cqe_block_add(struct vb_cqe_block *b, const uint8_t *entry);
+/* The place of array @i in a block of at least 8 @i + 1 completions, from the title's. */
+static inline uint32_t vb_cqe_block_place(uint32_t i)
+{
+	return i ? i * VB_MINI_CNT : 1;
+}
+/* Writes array @i, 64 bytes, what is in no mini entry as 0. */
+void vb_cqe_block_array(const struct vb_cqe_block *b, uint32_t i, uint8_t *to);
+/* Writes the title but for the last byte, which it returns. Of one completion it is the entry. */
+uint8_t vb_cqe_block_title(const struct vb_cqe_block *b, uint8_t *to);
+
 const char *vb_cqe_kind_text(uint32_t kind);
 const char *vb_cqe_syndrome_text(uint32_t syndrome);
 
@@ -170,6 +200,9 @@ void vb_wqe_walk_receive(const uint8_t *wqe, size_t bytes, bool is_srq,
 			 const struct vb_wqe_visitor *v);
 /* An entry of @bytes bytes, 64 or 128. */
 void vb_cqe_walk(const uint8_t *entry, uint32_t bytes, const struct vb_wqe_visitor *v);
+/* An array of a compressed block: @cnt mini entries, up to 8, of sends or of receives. */
+void vb_cqe_walk_array(const uint8_t *array, uint32_t cnt, bool sends,
+		       const struct vb_wqe_visitor *v);
 
 /* A visitor that writes lines, each a run of bytes and its fields; what has no room is left out. */
 struct vb_wqe_page {

@@ -87,6 +87,8 @@ def _(context):
             **{"cm_tx_msgs/req": 2, "cm_tx_retries/req": 1}))
         log = place.client.host.run([place.verbena, "fault", "list"])
         need("1 hits" in log, log)
+        log = place.client.host.run([place.verbena, "fault", "log"])
+        need([(e["opcode"], e["message"]) for e in map(json.loads, log.splitlines())] == [("UD_SEND_ONLY", "CM_REQ")], log)
     finally:
         place.client.host.run([place.verbena, "fault", "clear"])
         server.end()

@@ -69,6 +69,7 @@ def _(context):
 for name, argv, status, says in (
         ("run_rules", ["run", "--fault", "los=1%", "--", "true"], 2, "character 1: unknown fault"),
         ("run_value", ["run", "--fault", "loss=2", "--", "true"], 2, "at most 1"),
+        ("run_mads", ["run", "--fault", "loss=1:op=CM_REQ", "--", "true"], 2, "meets the rules of 'verbena fault set' alone"),
         ("run_seed", ["run", "--fault-seed", "x", "--", "true"], 2, "'x' is no seed"),
         ("verb", ["fault", "frob"], 2, "'frob'"),
         ("no_rules", ["fault", "set"], 2, "needs rules"),

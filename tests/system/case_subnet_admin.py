@@ -162,7 +162,7 @@ def congestion(context):
         need(got["Cong_Parm_Marking_Rate"][1:3] == ["0", "77"] and got["Valid"][2] == "1", got)
         f.run("H-0001", "ibccconfig", "CK", adapter, "0x77", "1", "0", "0")
         f.run("H-0001", "sh", "-c", f"! ibccquery -t 100 -c 0x76 CS {adapter} 2>/dev/null")
-        f.run("H-0001", "sh", "-c", f"! ibccconfig -t 100 CT {adapter} 1 0 0:0 2>/dev/null")
+        f.run("H-0001", "sh", "-c", f"! ibccconfig -t 100 CT {adapter} 1 0 0:0 0:0 2>/dev/null")
         got = query("CK", adapter, "-c", "0x77")
         need(got["CC_KeyProtectBit"] == ["1"] and int(got["CC_KeyViolations"][0]) >= 2, got)
         need(query("CT", adapter, "-c", "0x77")["CCTI_Limit"] == ["2"], "a wrong key has changed the table")

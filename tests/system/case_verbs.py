@@ -309,3 +309,38 @@ def raw_shown(context):
     program.process.stdin.close()
     if program.wait(30):
         raise Failure(program.story())
+
+
+@case("verbs.raw_compressed", seconds=60)
+def raw_compressed(context):
+    """`verbena explain --wqe` shows a compressed block of entries as its title and its arrays."""
+    a = context.machine.a
+    program = a.start([context.verbena, "run", "--mlx5dv", "--", raw_program(context), "hold", "compressed"], stdin=subprocess.PIPE)
+    program.wait_output(r"^0x[0-9a-f]+$")
+    qpn = re.search(r"^0x[0-9a-f]+$", program.output(), re.M)[0]
+    shown = json.loads(a.run([context.verbena, "explain", "--wqe", qpn, "--json"]))
+    entries = next(q for q in shown["queues"] if q["name"].startswith("Completion queue"))["elements"]
+    if {e["state"] for e in entries} != {"to be read"}:
+        raise Failure(entries)
+    title = next(i for i, e in enumerate(entries) if e["segments"][0]["name"] == "title of a compressed block")
+    fields = {f["name"]: f["value"] for f in entries[title]["segments"][0]["fields"]}
+    minis = []
+    for e in entries[title + 1:]:
+        if e["segments"][0]["name"] != "sent":
+            break
+        place = len(minis) or 1
+        if e["index"] != entries[title]["index"] + place:
+            raise Failure(entries)
+        minis += [{f["name"]: f["value"] for f in s["fields"]} for s in e["segments"]]
+    first = fields["index of the first WQE"]
+    if [m["index of the WQE"] for m in minis] != list(range(first, first + fields["completions"])):
+        raise Failure((fields, minis))
+    if {m["opcode of the send WQE"] for m in minis} != {8}:
+        raise Failure(minis)
+    out = a.run([context.verbena, "explain", "--wqe", qpn])
+    for wanted in ("title of a compressed block: completions", r"sent: index of the WQE \d+, opcode of the send WQE 8 \(RDMA WRITE\)"):
+        if not re.search(wanted, out):
+            raise Failure(f"no {wanted!r} in\n{out}")
+    program.process.stdin.close()
+    if program.wait(30):
+        raise Failure(program.story())

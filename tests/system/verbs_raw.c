@@ -7,6 +7,7 @@
  *
  *   verbs_raw raw|verbs ROUNDS     latency
  *   verbs_raw hold                 posts a little, prints "QPN", and ends with its input
+ *   verbs_raw hold compressed      the same, and a block of compressed entries waits to be read
  */
 #include "verbs_rc.h"
 
@@ -35,7 +36,20 @@ struct end {
 	uint32_t read, bf;
 };
 
-static void open_end(struct end *e, int sock)
+static struct ibv_cq *new_cq(struct ibv_context *context, bool compressed)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 128};
+	struct mlx5dv_cq_init_attr dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE,
+					 .cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH};
+	struct ibv_cq_ex *cq;
+
+	if (!compressed)
+		return ibv_create_cq(context, 128, NULL, NULL, 0);
+	cq = mlx5dv_create_cq(context, &attr, &dv);
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
+static void open_end(struct end *e, int sock, bool compressed)
 {
 	struct ibv_qp_init_attr init = {.cap = {.max_send_wr = 128,
 						.max_recv_wr = 8,
@@ -50,7 +64,7 @@ static void open_end(struct end *e, int sock)
 
 	e->context = open_first();
 	e->pd = ibv_alloc_pd(e->context);
-	e->cq = ibv_create_cq(e->context, 128, NULL, NULL, 0);
+	e->cq = new_cq(e->context, compressed);
 	e->mem = aligned_alloc(4096, 4096);
 	memset(e->mem, 0, 4096);
 	e->mr = ibv_reg_mr(e->pd, e->mem, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -92,27 +106,63 @@ static void reap_raw(struct end *e)
 	}
 }
 
-static void write_raw(struct end *e, uint64_t value)
+static void put_write(struct end *e, uint64_t value, bool signaled)
 {
 	struct mlx5_wqe_ctrl_seg *ctrl =
 	    (void *)((uint8_t *)e->dq.sq.buf + (e->posted & (e->dq.sq.wqe_cnt - 1)) * 64u);
 	struct mlx5_wqe_raddr_seg *raddr = (void *)(ctrl + 1);
 	struct mlx5_wqe_inl_data_seg *data = (void *)(raddr + 1);
-	uint64_t word;
 
 	mlx5dv_set_ctrl_seg(ctrl, e->posted, MLX5_OPCODE_RDMA_WRITE, 0, e->qp->qp_num,
-			    e->posted % BATCH == 0 ? MLX5_WQE_CTRL_CQ_UPDATE : 0, 3, 0, 0);
+			    signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0, 3, 0, 0);
 	raddr->raddr = htobe64(e->remote);
 	raddr->rkey = htobe32(e->rkey);
 	raddr->reserved = 0;
 	data->byte_count = htobe32(8 | MLX5_INLINE_SEG);
 	memcpy(data + 1, &value, 8);
 	e->posted++;
+}
+
+static void ring_bell(struct end *e)
+{
+	uint64_t word;
+
 	__atomic_store_n(&e->dq.dbrec[1], htobe32(e->posted), __ATOMIC_RELEASE);
-	memcpy(&word, ctrl, 8);
+	memcpy(&word,
+	       (uint8_t *)e->dq.sq.buf + ((uint16_t)(e->posted - 1) & (e->dq.sq.wqe_cnt - 1)) * 64u,
+	       8);
 	__atomic_store_n((uint64_t *)(void *)((uint8_t *)e->dq.bf.reg + e->bf), word,
 			 __ATOMIC_RELEASE);
 	e->bf ^= e->dq.bf.size;
+}
+
+static void write_raw(struct end *e, uint64_t value)
+{
+	put_write(e, value, e->posted % BATCH == 0);
+	ring_bell(e);
+}
+
+static bool has_block(const struct end *e)
+{
+	const struct mlx5_cqe64 *c = e->dc.buf;
+
+	for (uint32_t i = 0; i < e->dc.cqe_cnt; i++)
+		if ((__atomic_load_n(&c[i].op_own, __ATOMIC_ACQUIRE) >> 2 & 3) == 3)
+			return true;
+	return false;
+}
+
+/* Completions that come at once are compressed. */
+static void make_block(struct end *e)
+{
+	for (int burst = 0; burst < 12 && !has_block(e); burst++) {
+		for (uint64_t i = 0; i < 10; i++)
+			put_write(e, i, true);
+		ring_bell(e);
+		for (int i = 0; i < 100 && !has_block(e); i++)
+			usleep(1000);
+	}
+	NEED(has_block(e));
 }
 
 static void write_by_verbs(struct end *e, uint64_t value)
@@ -179,7 +229,8 @@ static void play(struct end *e, bool raw, bool first, unsigned rounds)
 
 int main(int argc, char **argv)
 {
-	bool hold = argc == 2 && strcmp(argv[1], "hold") == 0;
+	bool compressed = argc == 3 && strcmp(argv[2], "compressed") == 0;
+	bool hold = (argc == 2 || compressed) && strcmp(argv[1], "hold") == 0;
 	bool raw = hold || (argc == 3 && strcmp(argv[1], "raw") == 0);
 	struct end e = {.posted = 0};
 	int sock[2], status = 0;
@@ -193,11 +244,14 @@ int main(int argc, char **argv)
 
 	NEED(child >= 0);
 	close(sock[child != 0]);
-	open_end(&e, own);
+	open_end(&e, own, compressed);
 	if (raw)
 		show_queues(&e);
 	NEED(write(own, "x", 1) == 1 && read(own, &c, 1) == 1);
-	play(&e, raw, child != 0, hold ? 3 : (unsigned)atoi(argv[2]));
+	if (!compressed)
+		play(&e, raw, child != 0, hold ? 3 : (unsigned)atoi(argv[2]));
+	else if (child)
+		make_block(&e);
 	if (hold && child) {
 		printf("0x%06x\n", e.qp->qp_num);
 		fflush(stdout);

@@ -28,8 +28,10 @@ static void connect__all_slots_taken(void **state)
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
 	struct rlimit all = {lim.rlim_max, lim.rlim_max};
-	if (lim.rlim_max < 4096)
+	if (lim.rlim_max < 4096) {
+		print_message("no more than 4,096 descriptors may be open here\n");
 		skip();
+	}
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
 	while (cnt < VB_SLOT_CNT &&
 	       (rc = vb_broker_connect(&c[cnt], broker_why, sizeof broker_why)) == 0)

@@ -355,6 +355,46 @@ static bool mad_is_lost(const char *rule, uint8_t mgmt_class, uint16_t attr_id)
 	return fate.drop;
 }
 
+static void note_opcode(void *ctx, const struct vb_trace_event *ev)
+{
+	*(uint64_t *)ctx = ev->arg[2];
+}
+
+/* The opcode of the event of a MAD that is hit. */
+static uint64_t logged_opcode(uint8_t mgmt_class, uint16_t attr_id)
+{
+	const struct vb_mad_hdr h = {
+	    .base_version = VB_MAD_BASE_VERSION, .mgmt_class = mgmt_class, .attr_id = attr_id};
+	uint8_t mad[VB_MAD_LEN] = {0};
+	struct vb_fault f = start("loss=1");
+	struct vb_fault_packet p = {
+	    VB_FAULT_TX, VB_TRANSPORT_UD | VB_OP_SEND_ONLY, 1, vb_psn(0), 280, mad};
+	struct vb_fault_fate fate;
+	uint64_t opcode = 0;
+	struct vb_trace t = {
+	    .mask = UINT64_C(1) << VB_TRACE_FAULT, .emit = note_opcode, .ctx = &opcode};
+
+	vb_mad_hdr_emit(&h, mad);
+	f.trace = &t;
+	vb_fault_judge(&f, &p, 1000, &fate);
+	return opcode;
+}
+
+/* Events name the message of the connection manager beside the opcode, and no other MAD. */
+static void event__of_mads(void **state)
+{
+	const uint64_t send = VB_TRANSPORT_UD | VB_OP_SEND_ONLY;
+
+	(void)state;
+	assert_int_equal(logged_opcode(VB_MAD_CLASS_CM, VB_CM_ATTR_FIRST),
+			 send | VB_CM_ATTR_FIRST << 8);
+	assert_int_equal(logged_opcode(VB_MAD_CLASS_CM, VB_CM_ATTR_LAST),
+			 send | VB_CM_ATTR_LAST << 8);
+	assert_int_equal(logged_opcode(VB_MAD_CLASS_CM, VB_CM_ATTR_FIRST - 1), send);
+	assert_int_equal(logged_opcode(VB_MAD_CLASS_CM, VB_CM_ATTR_LAST + 1), send);
+	assert_int_equal(logged_opcode(VB_MAD_CLASS_CM - 1, VB_CM_ATTR_FIRST), send);
+}
+
 static void filter__mads(void **state)
 {
 	uint64_t which;
@@ -420,6 +460,7 @@ int main(void)
 	    cmocka_unit_test(parse__reads_every_form),
 	    cmocka_unit_test(decide__says_how_a_packet_goes_on),
 	    cmocka_unit_test(see__the_same_on_both_sides),
+	    cmocka_unit_test(event__of_mads),
 	    cmocka_unit_test(filter__mads),
 	    cmocka_unit_test(parse__says_what_is_wrong_and_where),
 	    cmocka_unit_test(rule__hits_the_packets_it_names),

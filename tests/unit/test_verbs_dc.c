@@ -188,8 +188,9 @@ static void device__says_it_is_mlx5_where_wanted(void **state)
 	assert_int_equal(attr.vendor_id, 0x02c9);
 	unsetenv("VERBENA_DC");
 	assert_int_equal(mlx5dv_query_device(ctx, &dv), 0);
-	assert_int_equal(dv.comp_mask,
-			 MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS);
+	assert_int_equal(dv.comp_mask, MLX5DV_CONTEXT_MASK_DC_ODP_CAPS |
+					   MLX5DV_CONTEXT_MASK_DCI_STREAMS |
+					   MLX5DV_CONTEXT_MASK_CQE_COMPRESION);
 	assert_int_equal(dv.dci_streams_caps.max_log_num_concurent, 4);
 	assert_int_equal(dv.dci_streams_caps.max_log_num_errored, 8);
 	assert_int_equal(dv.dc_odp_caps, IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |

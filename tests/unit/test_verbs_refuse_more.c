@@ -7,6 +7,7 @@
 #include "verbs_env.h"
 
 #include <fcntl.h>
+#include <infiniband/mlx5dv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -405,6 +406,26 @@ static void create__refused_keeps_nothing_busy(void **state)
 	assert_int_equal(ibv_dealloc_pd(o.pd), 0);
 }
 
+/* Without queues in memory there are no entries to compress, and the devices say so. */
+static void compressed__without_queues(void **state)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 16};
+	struct mlx5dv_cq_init_attr dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE,
+					 .cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH};
+	struct mlx5dv_context caps = {.comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION};
+
+	(void)state;
+	assert_int_equal(mlx5dv_query_device(ctx, &caps), 0);
+	assert_int_equal(caps.comp_mask, MLX5DV_CONTEXT_MASK_CQE_COMPRESION);
+	assert_int_equal(caps.cqe_comp_caps.max_num, 0);
+	assert_int_equal(caps.cqe_comp_caps.supported_format, 0);
+	errno = 0;
+	assert_null(mlx5dv_create_cq(ctx, &attr, &dv));
+	assert_int_equal(errno, EOPNOTSUPP);
+	kept_is(EOPNOTSUPP, "mlx5dv_create_cq",
+		"queues are not as hardware has them here: that takes \"verbena run --mlx5dv\"");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +437,7 @@ int main(void)
 	    VERBS_TEST(window__each_mistake),
 	    VERBS_TEST(create__refused_keeps_nothing_busy),
 	    VERBS_TEST(post__full_queues),
+	    VERBS_TEST(compressed__without_queues),
 	    VERBS_TEST(said__once),
 	};
 

@@ -7,6 +7,7 @@
 #include "fault/fault.h"
 #include "cmd/cmd.h"
 #include "node/broker/broker.h"
+#include "wire/mad/cm.h"
 #include "wire/opcode.h"
 
 #include <errno.h>
@@ -163,14 +164,19 @@ static void print_hit(const struct view *v, uint64_t time_ns, uint32_t pid,
 			       ? vb_fault_kind_name((enum vb_fault_kind)ev->arg[0])
 			       : "?";
 	const char *opcode = vb_opcode[ev->arg[2] & 0xff].name;
+	const uint64_t attr = ev->arg[2] >> VB_FAULT_CM_SHIFT;
+	char message[32] = "";
 	uint32_t device = ev->node - 1;
 
+	if (attr >= VB_CM_ATTR_FIRST && attr <= VB_CM_ATTR_LAST)
+		snprintf(message, sizeof message, ",\"message\":\"CM_%s\"",
+			 vb_cm_attr_name((enum vb_cm_attr)attr));
 	printf("{\"event\":\"FAULT\",\"time\":%" PRIu64 ".%09" PRIu64
 	       ",\"device\":\"%s\",\"pid\":%" PRIu32 ",\"qpn\":%" PRIu32
-	       ",\"kind\":\"%s\",\"rule\":%" PRIu64 ",\"opcode\":\"%s\",\"psn\":%" PRIu64 "}\n",
+	       ",\"kind\":\"%s\",\"rule\":%" PRIu64 ",\"opcode\":\"%s\"%s,\"psn\":%" PRIu64 "}\n",
 	       time_ns / 1000000000, time_ns % 1000000000,
 	       device < VB_DEVICES_MAX ? v->host.device[device].name : "", pid, ev->qpn, kind,
-	       ev->arg[1] + 1, opcode ? opcode : "", ev->arg[3]);
+	       ev->arg[1] + 1, opcode ? opcode : "", message, ev->arg[3]);
 }
 
 /* Prints the entries of a process's log from *from on. */

@@ -123,13 +123,14 @@ static uint8_t *copy_queue(const struct viewer *v, struct vb_queue_view *q, uint
 	return all;
 }
 
-static void add_copy(struct vb_queue_view *q, uint32_t index, bool is_new, const uint8_t *from,
-		     uint32_t len)
+static struct vb_queue_element *add_copy(struct vb_queue_view *q, uint32_t index, bool is_new,
+					 const uint8_t *from, uint32_t len)
 {
 	struct vb_queue_element *e = vb_queue_element_add(q, index, is_new, len);
 
 	if (e)
 		memcpy(e->bytes, from, len);
+	return e;
 }
 
 static void gather_receive(struct viewer *v)
@@ -150,8 +151,8 @@ static void gather_receive(struct viewer *v)
 
 		if (index == 0xffff)
 			break;
-		add_copy(q, index, i < waits, rq + (size_t)(index & (q->cnt - 1)) * q->stride,
-			 q->stride);
+		(void)add_copy(q, index, i < waits, rq + (size_t)(index & (q->cnt - 1)) * q->stride,
+			       q->stride);
 	}
 	free(rq);
 }
@@ -167,13 +168,50 @@ static void gather_srq(struct viewer *v)
 	q->record = record_at(v, v->q.srq_record, 0);
 	srq = copy_queue(v, q, v->q.srq, v->q.srq_cnt, v->q.srq_stride);
 	for (uint32_t i = 0; srq && i < q->cnt && i < 2 * DONE_MAX; i++)
-		add_copy(q, i, false, srq + (size_t)i * q->stride, q->stride);
+		(void)add_copy(q, i, false, srq + (size_t)i * q->stride, q->stride);
 	free(srq);
+}
+
+/* The completions of the compressed block whose title is @e, or 1: it is an entry. */
+static uint32_t block_cnt(const struct vb_queue_cq *cq, const uint8_t *e)
+{
+	uint32_t cnt = (uint32_t)vb_wqe_get(e, VB_TITLE_CNT);
+
+	if (!cq->compresses || vb_wqe_get(e, VB_CQE_SCATTER) != VB_CQE_COMPRESSED)
+		return 1;
+	return cnt >= 2 && cnt <= VB_CQE_BLOCK_MAX && cnt <= cq->cnt ? cnt : 1;
+}
+
+/* The arrays of the block of @cnt completions whose title @title is at @first. */
+static void add_arrays(struct vb_queue_view *q, const uint8_t *entries, uint32_t first,
+		       uint32_t cnt, const uint8_t *title)
+{
+	bool sends = vb_wqe_get(title, VB_CQE_OPCODE) == VB_CQE_REQUEST;
+
+	for (uint32_t i = 0; i * VB_MINI_CNT < cnt; i++) {
+		uint32_t at = first + vb_cqe_block_place(i), rest = cnt - i * VB_MINI_CNT;
+		struct vb_queue_element *e = add_copy(
+		    q, at, true, entries + (size_t)(at & (q->cnt - 1)) * q->stride, VB_CQE_BYTES);
+
+		if (!e)
+			return;
+		e->mini_cnt = rest < VB_MINI_CNT ? rest : VB_MINI_CNT;
+		e->has_sends = sends;
+	}
+}
+
+/* How many entries are shown again that were read: of compressed ones none, since a block that was
+ * read is the program's to overwrite. */
+static uint32_t done_cnt(const struct vb_queue_cq *cq, uint32_t read)
+{
+	if (cq->compresses)
+		return 0;
+	return read > DONE_MAX ? DONE_MAX : read;
 }
 
 static void gather_entries(struct viewer *v, const struct vb_queue_cq *cq, const char *name)
 {
-	uint32_t read = record_at(v, cq->record, 0), from = read > DONE_MAX ? read - DONE_MAX : 0;
+	uint32_t read = record_at(v, cq->record, 0), cnt;
 	struct vb_queue_view *q;
 	uint8_t *entries;
 
@@ -182,14 +220,17 @@ static void gather_entries(struct viewer *v, const struct vb_queue_cq *cq, const
 	q = vb_queues_add(&v->to, VB_QUEUE_ENTRIES, name);
 	q->record = read;
 	entries = copy_queue(v, q, cq->entries, cq->cnt, cq->entry_bytes);
-	for (uint32_t i = from; entries && i < read + cq->cnt; i++) {
+	for (uint32_t i = read - done_cnt(cq, read); entries && i < read + cq->cnt; i += cnt) {
 		const uint8_t *entry = entries + (size_t)(i & (cq->cnt - 1)) * cq->entry_bytes;
 		const uint8_t *e = entry + cq->entry_bytes - VB_CQE_BYTES;
 
 		if (i >= read && (vb_wqe_get(e, VB_CQE_OPCODE) == VB_CQE_INVALID ||
 				  vb_wqe_get(e, VB_CQE_OWNER) != (i & cq->cnt ? 1 : 0)))
 			break;
-		add_copy(q, i, i >= read, entry, cq->entry_bytes);
+		cnt = block_cnt(cq, e);
+		(void)add_copy(q, i, i >= read, entry, cq->entry_bytes);
+		if (cnt > 1)
+			add_arrays(q, entries, i, cnt, e);
 	}
 	free(entries);
 }

@@ -17,9 +17,11 @@
 
 enum vb_queue_kind { VB_QUEUE_SEND, VB_QUEUE_RECEIVE, VB_QUEUE_SRQ, VB_QUEUE_ENTRIES };
 
-/* A WQE or an entry. */
+/* A WQE, an entry, or an array of a compressed block of entries. */
 struct vb_queue_element {
 	uint32_t index;
+	uint32_t mini_cnt; /* mini entries of an array; 0: it is none */
+	bool has_sends;    /* they are of sends */
 	bool is_new; /* a WQE that the adapter has not read, an entry that the program has not */
 	uint32_t len;
 	uint8_t *bytes;
@@ -50,10 +52,10 @@ struct vb_queues_view {
 	uint32_t queue_cnt;
 };
 
-/* A queue more, of which only kind and name are set. */
+/* Adds a queue, of which only kind and name are set. */
 struct vb_queue_view *vb_queues_add(struct vb_queues_view *v, enum vb_queue_kind kind,
 				    const char *name);
-/* An element more of @q, whose @len bytes the caller fills; NULL: no memory. */
+/* Adds an element to @q, whose @len bytes the caller fills; NULL: no memory. */
 struct vb_queue_element *vb_queue_element_add(struct vb_queue_view *q, uint32_t index, bool is_new,
 					      uint32_t len);
 void vb_queues_free(struct vb_queues_view *v);

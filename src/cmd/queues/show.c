@@ -77,7 +77,10 @@ static void walk_element(const struct vb_queues_view *v, const struct vb_queue_v
 		vb_wqe_walk_receive(e->bytes, e->len, q->kind == VB_QUEUE_SRQ, visitor);
 		break;
 	case VB_QUEUE_ENTRIES:
-		vb_cqe_walk(e->bytes, e->len, visitor);
+		if (e->mini_cnt)
+			vb_cqe_walk_array(e->bytes, e->mini_cnt, e->has_sends, visitor);
+		else
+			vb_cqe_walk(e->bytes, e->len, visitor);
 		break;
 	}
 }

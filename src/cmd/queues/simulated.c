@@ -77,8 +77,8 @@ void vb_queues_log_event(struct vb_queues_log *log, const struct vb_hca *h,
 	}
 }
 
-/* Returns the blocks that each work request takes, of which the last one tells; 1: there is none.
- */
+/* Adds the sends. Returns the blocks of a work request, which are those of the last one: all take
+ * the same. 1: there is none. */
 static uint32_t add_sends(const struct vb_hca *h, struct vb_queues_view *to)
 {
 	const struct vb_wqe_queue queue = {.type = to->type, .qpn = to->qpn};

@@ -191,6 +191,14 @@ static int set_registers(const struct vb_cmd *cmd, const char *path,
 	return 0;
 }
 
+static bool asks_for_mads(const struct vb_fault_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->rule_cnt; i++)
+		if (spec->rule[i].filter.mads)
+			return true;
+	return false;
+}
+
 /* Adds @rules to those of the environment, which a `verbena run` outside of this one may have set.
  */
 static int add_faults(const struct vb_cmd *cmd, const char *rules)
@@ -202,6 +210,14 @@ static int add_faults(const struct vb_cmd *cmd, const char *rules)
 
 	if (vb_fault_parse(rules, &spec, &err)) {
 		vb_cmd_error(cmd, "--fault '%s', at character %u: %s", rules, err.column, err.text);
+		return VB_EXIT_USAGE;
+	}
+	if (asks_for_mads(&spec)) {
+		vb_cmd_error(
+		    cmd,
+		    "--fault '%s': the broker sends management datagrams for all programs, "
+		    "and meets the rules of 'verbena fault set' alone",
+		    rules);
 		return VB_EXIT_USAGE;
 	}
 	snprintf(text, sizeof text, "%s%s%s", old ? old : "", old && *old ? "," : "", rules);

@@ -106,6 +106,8 @@ void vb_bell_close(struct vb_engine *e, struct vb_bell *b)
 {
 	if (!b->page)
 		return;
+	if (b->is_held)
+		vb_bells_settle(e->bells);
 	e->bells->at[b->index] = NULL;
 	/* What was written and not looked at is nobody's any more. */
 	for (int w = 0; w < VB_BELL_WORDS; w++)

@@ -28,6 +28,11 @@ struct vb_bell {
 	/* Under the lock, now and then: for what no doorbell tells. True: there may be more of
 	 * that. May be NULL. */
 	bool (*looked)(struct vb_bell *b, vb_time now);
+	/* Under the lock: what was held back for company is to be seen. Of a bell that calls
+	 * vb_bells_hold(). */
+	void (*settle)(struct vb_bell *b);
+	struct vb_bell *held_next;
+	bool is_held;
 	uint8_t *page; /* NULL: it is not open */
 	uint32_t index;
 };
@@ -46,6 +51,13 @@ bool vb_bells_look(struct vb_bells *all, vb_time now);
 void vb_bells_note(struct vb_engine *e);
 /* The same, and if it has parked it looks what it is to look for from now on. */
 void vb_bells_wake(struct vb_engine *e);
+
+/*
+ * Under the lock: @b, which is open, holds something back until vb_bells_settle(), which the engine
+ * calls before it tells anybody of what a step has brought.
+ */
+void vb_bells_hold(struct vb_engine *e, struct vb_bell *b);
+void vb_bells_settle(struct vb_bells *all);
 
 /* In a forked child: closes what it inherited. The thread and the pages stayed with the parent. */
 void vb_bells_abandon(const struct vb_engine *e);

@@ -76,3 +76,23 @@ void vb_bells_note(struct vb_engine *e)
 	if (e->bells)
 		e->bells->noted++;
 }
+
+void vb_bells_hold(struct vb_engine *e, struct vb_bell *b)
+{
+	if (b->is_held)
+		return;
+	b->is_held = true;
+	b->held_next = e->bells->held;
+	e->bells->held = b;
+}
+
+void vb_bells_settle(struct vb_bells *all)
+{
+	while (all->held) {
+		struct vb_bell *b = all->held;
+
+		all->held = b->held_next;
+		b->is_held = false;
+		b->settle(b);
+	}
+}

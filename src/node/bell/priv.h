@@ -17,6 +17,7 @@ struct vb_bells {
 	struct vb_bell **at;       /* by page; NULL: free */
 	uint32_t noted, looked_at; /* see vb_bells_note() */
 	vb_time look_due;
+	struct vb_bell *held;  /* that hold something back; NULL: none */
 	bool is_restless;      /* some bell may have something of which no doorbell tells */
 	vb_time crowded_until; /* the thread's own */
 	pthread_t thread;

@@ -21,6 +21,9 @@ static void deliver_events(struct vb_engine *e)
 {
 	struct vb_event ev;
 
+	/* Whoever is told of a completion finds it. */
+	if (e->bells)
+		vb_bells_settle(e->bells);
 	while (vb_hca_poll_event(e->hca, &ev))
 		if (ev.kind == VB_EVENT_CNP) {
 			vb_cnp_ring(&e->broker.bell[ev.port - 1], ev.qpn);

@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 #define VB_QUEUES_MAX 512u
-#define VB_QUEUES_MAGIC 0x51426e61u
+#define VB_QUEUES_MAGIC 0x51426e62u
 
 /* A completion queue, whose doorbell record says how far it was read. */
 struct vb_queue_cq {
 	uint64_t entries, record;
 	uint32_t cnt, entry_bytes;
+	uint32_t compresses; /* there may be compressed blocks */
+	uint32_t rsv;
 };
 
 struct vb_queue_entry {

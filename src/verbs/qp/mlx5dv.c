@@ -42,7 +42,8 @@ struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_
 /* Tells of what was asked for, and marks that it did. */
 int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 {
-	const uint64_t known = MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS;
+	const uint64_t known = MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS |
+			       MLX5DV_CONTEXT_MASK_CQE_COMPRESION;
 	uint64_t asked = out->comp_mask;
 
 	(void)context;
@@ -51,6 +52,11 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	if (vb_ring_is_on())
 		out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1;
 	out->comp_mask = asked & known;
+	if (asked & MLX5DV_CONTEXT_MASK_CQE_COMPRESION && vb_ring_is_on()) {
+		out->cqe_comp_caps.max_num = VB_CQE_BLOCK_MAX;
+		out->cqe_comp_caps.supported_format =
+		    MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM;
+	}
 	if (asked & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS)
 		out->dc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |
 				   IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |

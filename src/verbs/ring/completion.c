@@ -12,25 +12,22 @@
 #define PLACE_MASK 0xffffffu     /* bits of a place that records and doorbells have */
 #define ARM_SOLICITED (1u << 24) /* MLX5_CQ_DB_REQ_NOT_SOL */
 
-static uint8_t *entry_begin(const struct vb_ring_cq *r, uint32_t place)
-{
-	return r->mem + (size_t)(place & (r->cnt - 1)) * r->entry_bytes;
-}
-
-/* The 64 bytes of an entry that are the same in both sizes. */
-static uint8_t *entry_at(const struct vb_ring_cq *r, uint32_t place)
-{
-	return entry_begin(r, place) + r->entry_bytes - VB_CQE_BYTES;
-}
-
 static uint32_t owner_of(const struct vb_ring_cq *r, uint32_t place)
 {
 	return place & r->cnt ? 1 : 0;
 }
 
-static void entry_release(uint8_t *entry, uint8_t last)
+/* The bytes of @c at @place, seen from now on, or as part of a block. */
+static void entry_write(struct vb_ring_cq *r, uint32_t place, const struct vb_cqe *c)
 {
-	__atomic_store_n(entry + VB_CQE_BYTES - 1, last, __ATOMIC_RELEASE);
+	uint8_t *entry = vb_ring_entry(r, place), made[VB_CQE_BYTES];
+
+	if (!r->block) {
+		vb_ring_entry_release(entry, vb_cqe_write(c, owner_of(r, place), entry));
+		return;
+	}
+	made[VB_CQE_BYTES - 1] = vb_cqe_write(c, owner_of(r, place), made);
+	vb_ring_block_take(r, place, made, c->solicited || c->wc->status != VB_WC_SUCCESS);
 }
 
 static void entry_added(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc, bool solicited)
@@ -38,7 +35,6 @@ static void entry_added(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc
 	struct vb_ring_cq *r = vb_container_of(m, struct vb_ring_cq, mirror);
 	struct vb_ring_slot *s = (struct vb_ring_slot *)(uintptr_t)wc->wr_id;
 	struct vb_cqe c = {.wc = wc, .solicited = solicited};
-	uint8_t *entry = entry_at(r, place);
 	uint8_t data[VB_CQE_BYTES];
 
 	if (s) {
@@ -52,7 +48,7 @@ static void entry_added(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc
 		c.srqn = s->srq ? vb_srq_number(s->srq->srq->core) : 0;
 		wc->wr_id = s->wr_id;
 	}
-	entry_release(entry, vb_cqe_write(&c, owner_of(r, place), entry));
+	entry_write(r, place, &c);
 	if (s && s->is_custom)
 		wc->opcode = (enum vb_wc_opcode)MLX5DV_WC_RAW_WQE;
 	if (s && s->srq)
@@ -84,11 +80,11 @@ static void entries_polled(struct vb_cq_mirror *m, uint32_t head)
 static void entry_moved(struct vb_cq_mirror *m, uint32_t from, uint32_t to)
 {
 	struct vb_ring_cq *r = vb_container_of(m, struct vb_ring_cq, mirror);
-	const uint8_t *old = entry_at(r, from);
+	const uint8_t *old = vb_ring_entry(r, from);
 	uint8_t last = old[VB_CQE_BYTES - 1];
 
-	memcpy(entry_begin(r, to), entry_begin(r, from), r->entry_bytes - 1);
-	entry_release(entry_at(r, to), (uint8_t)((last & ~1u) | owner_of(r, to)));
+	memcpy(vb_ring_entry_begin(r, to), vb_ring_entry_begin(r, from), r->entry_bytes - 1);
+	vb_ring_entry_release(vb_ring_entry(r, to), (uint8_t)((last & ~1u) | owner_of(r, to)));
 }
 
 /* Entries that are gone look as if they had never been. */
@@ -97,21 +93,25 @@ static void entries_cut(struct vb_cq_mirror *m, uint32_t tail, uint32_t was)
 	struct vb_ring_cq *r = vb_container_of(m, struct vb_ring_cq, mirror);
 
 	for (uint32_t i = tail; i != was; i++)
-		entry_release(entry_at(r, i),
-			      (uint8_t)(VB_CQE_INVALID << 4 | (owner_of(r, i) ^ 1)));
+		vb_ring_entry_release(vb_ring_entry(r, i),
+				      (uint8_t)(VB_CQE_INVALID << 4 | (owner_of(r, i) ^ 1)));
 }
 
-/* Whether an entry behind @from is what a CQ that is armed for solicited ones waits for. */
+/* Whether the entry at @place is one that a CQ that is armed for solicited ones waits for. */
+static bool is_solicited(const struct vb_ring_cq *r, uint32_t place)
+{
+	const uint8_t *e = vb_ring_entry(r, place);
+	uint64_t kind = vb_wqe_get(e, VB_CQE_OPCODE);
+
+	return vb_wqe_get(e, VB_CQE_SOLICIT) || kind == VB_CQE_REQUEST_ERROR ||
+	       kind == VB_CQE_RECEIVE_ERROR;
+}
+
 static bool has_solicited(const struct vb_ring_cq *r, uint32_t from, uint32_t tail)
 {
-	for (uint32_t i = from; i != tail; i++) {
-		const uint8_t *e = entry_at(r, i);
-		uint64_t kind = vb_wqe_get(e, VB_CQE_OPCODE);
-
-		if (vb_wqe_get(e, VB_CQE_SOLICIT) || kind == VB_CQE_REQUEST_ERROR ||
-		    kind == VB_CQE_RECEIVE_ERROR)
+	for (uint32_t i = from; i != tail; i++)
+		if (r->block ? vb_ring_block_is_solicited(r, i) : is_solicited(r, i))
 			return true;
-	}
 	return false;
 }
 
@@ -144,7 +144,7 @@ static int entries_new(struct vb_ring_cq *r, uint32_t cnt)
 	r->cnt = cnt;
 	r->record = mem + (size_t)cnt * r->entry_bytes;
 	for (uint32_t i = 0; i < cnt; i++)
-		entry_at(r, i)[VB_CQE_BYTES - 1] = VB_CQE_INVALID << 4;
+		vb_ring_entry(r, i)[VB_CQE_BYTES - 1] = VB_CQE_INVALID << 4;
 	return 0;
 }
 
@@ -173,6 +173,25 @@ int vb_ring_cq_make(struct vb_ibv_cq *cq)
 	return 0;
 }
 
+int vb_ring_cq_show(struct vb_ring_cq *r)
+{
+	uint32_t tail = vb_cq_tail(r->cq->core);
+	int err;
+
+	if (r->is_raw)
+		return 0;
+	if (r->compresses) {
+		err = vb_ring_block_make(r);
+		if (err)
+			return err;
+		for (uint32_t i = vb_cq_head(r->cq->core); i != tail; i++)
+			vb_ring_block_note(r, i, is_solicited(r, i));
+	}
+	r->is_raw = r->mirror.is_read_elsewhere = true;
+	vb_ring_show_cq(r);
+	return 0;
+}
+
 int vb_ring_cq_widen(struct vb_ring_cq *r, uint32_t entry_bytes)
 {
 	struct vb_ring_cq old = *r;
@@ -193,6 +212,7 @@ void vb_ring_cq_free(struct vb_ring_cq *r, struct vb_engine *e)
 	if (!r)
 		return;
 	vb_bell_close(e, &r->bell);
+	vb_ring_block_free(r->block);
 	vb_ring_memory_put(r->mem, r->mem_size);
 	free(r);
 }
@@ -218,8 +238,9 @@ int vb_ring_cq_resize(struct vb_ring_cq *r, uint32_t cqe)
 	}
 	/* The core counts places from 0 again. */
 	for (uint32_t i = 0; i < cnt; i++) {
-		memcpy(entry_begin(r, i), entry_begin(&old, head + i), r->entry_bytes);
-		entry_at(r, i)[VB_CQE_BYTES - 1] &= 0xfe;
+		memcpy(vb_ring_entry_begin(r, i), vb_ring_entry_begin(&old, head + i),
+		       r->entry_bytes);
+		vb_ring_entry(r, i)[VB_CQE_BYTES - 1] &= 0xfe;
 	}
 	vb_ring_memory_put(old.mem, old.mem_size);
 	vb_ring_show_cq(r);

@@ -65,9 +65,10 @@ static int show_cq(struct ibv_cq *ibv, struct mlx5dv_cq *out)
 	if (!r)
 		return no_queues();
 	err = open_bell(vb_ibv_ctx(ibv->context)->engine, &r->bell);
+	if (!err)
+		err = vb_ring_cq_show(r);
 	if (err)
 		return err;
-	r->is_raw = r->mirror.is_read_elsewhere = true;
 	out->buf = r->mem;
 	out->dbrec = (__be32 *)(void *)r->record;
 	out->cqe_cnt = r->cnt;
@@ -196,38 +197,77 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t types)
 	return err ? vb_ibv_refuse(c, err, "mlx5dv_init_obj") : 0;
 }
 
+/* What mlx5dv_create_cq(3) asks for: bytes of an entry, and whether entries are compressed. 0 or an
+ * errno. */
+static int check_entries(const struct mlx5dv_cq_init_attr *a, uint32_t *bytes, bool *compresses)
+{
+	const uint64_t known =
+	    MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE | MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE;
+
+	*bytes = VB_CQE_BYTES;
+	*compresses = false;
+	if (!a)
+		return 0;
+	if (a->comp_mask & ~known)
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "comp_mask of mlx5's attributes is 0x%" PRIx64
+				  ": the adapter has COMPRESSED_CQE and CQE_SIZE alone",
+				  a->comp_mask);
+	if (a->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE)
+		*bytes = a->cqe_size;
+	if (*bytes != VB_CQE_BYTES && *bytes != 2 * VB_CQE_BYTES)
+		return VB_IBV_WHY(EINVAL, "cqe_size %u is neither 64 nor 128", *bytes);
+	if (!(a->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE))
+		return 0;
+	*compresses = true;
+	if (!vb_ring_is_on())
+		return no_queues();
+	if (a->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_HASH &&
+	    a->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_CSUM)
+		return VB_IBV_WHY(EINVAL,
+				  "cqe_comp_res_format %u is neither that with a hash (%u) nor "
+				  "that with a checksum (%u)",
+				  a->cqe_comp_res_format, MLX5DV_CQE_RES_FORMAT_HASH,
+				  MLX5DV_CQE_RES_FORMAT_CSUM);
+	return *bytes == VB_CQE_BYTES
+		   ? 0
+		   : VB_IBV_WHY(EOPNOTSUPP, "entries of %u bytes are not compressed", *bytes);
+}
+
+/* The CQ as mlx5's attributes have it, while nobody knows it yet. 0 or an errno. */
+static int entries_plan(struct vb_ibv_context *c, struct vb_ibv_cq *cq, uint32_t bytes,
+			bool compresses)
+{
+	int err = 0;
+
+	if (!cq->hw)
+		return 0;
+	if (!vb_ibv_enter(c))
+		return EIO;
+	cq->hw->compresses = compresses;
+	if (bytes != VB_CQE_BYTES)
+		err = vb_ring_cq_widen(cq->hw, bytes);
+	vb_ibv_leave(c);
+	return err;
+}
+
 struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
 				   struct mlx5dv_cq_init_attr *mlx5)
 {
-	uint32_t bytes = mlx5 && mlx5->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE
-			     ? mlx5->cqe_size
-			     : VB_CQE_BYTES;
 	struct ibv_cq_ex *cq;
+	uint32_t bytes;
+	bool compresses;
+	int err = check_entries(mlx5, &bytes, &compresses);
 
-	if (mlx5 && mlx5->comp_mask & ~(uint64_t)MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE)
-		return VB_IBV_REFUSE_NULL(NULL,
-					  VB_IBV_WHY(EOPNOTSUPP,
-						     "comp_mask of mlx5's attributes is 0x%" PRIx64
-						     ": the adapter has CQE_SIZE alone",
-						     mlx5->comp_mask),
-					  "mlx5dv_create_cq");
-	if (bytes != VB_CQE_BYTES && bytes != 2 * VB_CQE_BYTES)
-		return VB_IBV_REFUSE_NULL(
-		    NULL, VB_IBV_WHY(EINVAL, "cqe_size %u is neither 64 nor 128", bytes),
-		    "mlx5dv_create_cq");
+	if (err)
+		return VB_IBV_REFUSE_NULL(vb_ibv_ctx(context), err, "mlx5dv_create_cq");
 	cq = vb_ibv_create_cq_ex(context, attr);
-	if (cq && bytes != VB_CQE_BYTES && ((struct vb_ibv_cq *)cq)->hw) {
-		struct vb_ibv_context *c = vb_ibv_ctx(context);
-		int err = EIO;
-
-		if (vb_ibv_enter(c)) {
-			err = vb_ring_cq_widen(((struct vb_ibv_cq *)cq)->hw, bytes);
-			vb_ibv_leave(c);
-		}
-		if (err) {
-			(void)ibv_destroy_cq(ibv_cq_ex_to_cq(cq));
-			return vb_ibv_null(ENOMEM);
-		}
+	if (!cq)
+		return NULL;
+	err = entries_plan(vb_ibv_ctx(context), (struct vb_ibv_cq *)cq, bytes, compresses);
+	if (err) {
+		(void)ibv_destroy_cq(ibv_cq_ex_to_cq(cq));
+		return vb_ibv_null(err);
 	}
 	return cq;
 }

@@ -23,6 +23,7 @@
 #define VB_RING_RECEIVE_BYTES 1024u
 
 struct vb_ring_srq;
+struct vb_ring_block;
 
 /* What a completion has to know of its WQE; the core's wr_id is a pointer to it. */
 struct vb_ring_slot {
@@ -66,6 +67,8 @@ struct vb_ring_cq {
 	uint8_t *record; /* entries read, and how it was armed */
 	uint32_t cnt, entry_bytes;
 	bool is_raw;
+	bool compresses;             /* as soon as it is_raw */
+	struct vb_ring_block *block; /* NULL: entries are not compressed */
 };
 
 struct vb_ring_srq {
@@ -144,9 +147,44 @@ bool vb_ring_scatter_get(const struct vb_ring_slot *s, const struct vb_wc *wc, u
 /* Entries are of 64 bytes; or, before there are any, of 128. 0 or an errno. */
 int vb_ring_cq_make(struct vb_ibv_cq *cq);
 int vb_ring_cq_widen(struct vb_ring_cq *r, uint32_t entry_bytes);
+/* The program reads it by itself from now on; its bell is open. 0 or an errno. */
+int vb_ring_cq_show(struct vb_ring_cq *r);
 void vb_ring_cq_free(struct vb_ring_cq *r, struct vb_engine *e);
 /* It has been given room for another number of entries. 0 or an errno. */
 int vb_ring_cq_resize(struct vb_ring_cq *r, uint32_t cqe);
+
+static inline uint8_t *vb_ring_entry_begin(const struct vb_ring_cq *r, uint32_t place)
+{
+	return r->mem + (size_t)(place & (r->cnt - 1)) * r->entry_bytes;
+}
+
+/* The 64 bytes of an entry that are the same in both sizes. */
+static inline uint8_t *vb_ring_entry(const struct vb_ring_cq *r, uint32_t place)
+{
+	return vb_ring_entry_begin(r, place) + r->entry_bytes - VB_CQE_BYTES;
+}
+
+/* The last byte says whose the entry is: whoever sees it turned has all of the entry. */
+static inline void vb_ring_entry_release(uint8_t *entry, uint8_t last)
+{
+	__atomic_store_n(entry + VB_CQE_BYTES - 1, last, __ATOMIC_RELEASE);
+}
+
+/* block.c: entries that differ in little are written as one compressed block, for those who have
+ * asked for it by mlx5dv_create_cq(3). */
+/* @r, whose bell is open and whose entries are of 64 bytes, compresses from now on. 0 or an errno.
+ */
+int vb_ring_block_make(struct vb_ring_cq *r);
+void vb_ring_block_free(struct vb_ring_block *k);
+/* The completion at @place, as the 64 bytes of its @entry. It is held back, until there is one that
+ * goes into no block with it or the engine's step ends. */
+void vb_ring_block_take(struct vb_ring_cq *r, uint32_t place, const uint8_t *entry, bool solicited);
+/* Writes what was held back. */
+void vb_ring_block_settle(struct vb_ring_cq *r);
+/* Whether the completion at @place is one that a CQ that is armed for solicited ones waits for; and
+ * it is noted. */
+void vb_ring_block_note(struct vb_ring_cq *r, uint32_t place, bool solicited);
+bool vb_ring_block_is_solicited(const struct vb_ring_cq *r, uint32_t place);
 
 static inline uint32_t vb_record_get(const uint8_t *record, uint32_t i)
 {

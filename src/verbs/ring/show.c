@@ -29,8 +29,11 @@ static struct vb_queue_cq cq_entry(const struct ibv_cq *ibv)
 {
 	const struct vb_ring_cq *r = ibv ? ((const struct vb_ibv_cq *)ibv)->hw : NULL;
 
-	return r ? (struct vb_queue_cq){(uintptr_t)r->mem, (uintptr_t)r->record, r->cnt,
-					r->entry_bytes}
+	return r ? (struct vb_queue_cq){.entries = (uintptr_t)r->mem,
+					.record = (uintptr_t)r->record,
+					.cnt = r->cnt,
+					.entry_bytes = r->entry_bytes,
+					.compresses = r->block != NULL}
 		 : (struct vb_queue_cq){0};
 }
 
