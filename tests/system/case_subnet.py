@@ -289,6 +289,10 @@ def wrong_words(context):
                                (["fabric", "show", "nothing"], 1, "no fabric 'nothing' runs"),
                                (["fabric", "up", "fat-tree:k=3"], 1, "k is even"),
                                (["fabric", "up", "/nowhere"], 1, "No such file"),
+                               (["fabric", "set", "a", "1", "b", "c", "d", "e"], 2, "and not with 6 arguments"),
+                               (["fabric", "route", "--out", "x"], 2, "'route' goes with a topology, and not with 0 arguments"),
+                               (["fabric", "route", "star:hosts=2", "x", "--", "-v"], 2, "'x' is behind the topology"),
+                               (["fabric", "up", "star:hosts=2", "--frob"], 2, "unknown option '--frob'"),
                                (["run", "--fabric", "x", "--", "true"], 2, "go together"),
                                (["run", "--fabric", "x", "--node", "H-0000", "--", "true"], 125, "no fabric 'x' runs")):
         out = a.run([v, *argv], status=status)
@@ -305,8 +309,10 @@ def wrong_words(context):
         need('Switch' in dump and 'H-0001' in dump, dump)
     finally:
         a.run([v, "fabric", "down", "w"])
-    for _ in range(10):
-        a.run([v, "fabric", "--name", "w", "up", "star:hosts=2"])
+    for i in range(10):
+        # Options stand anywhere in front of "--".
+        a.run([v, "fabric"] + [["--name", "w", "up", "star:hosts=2"], ["up", "--name", "w", "star:hosts=2"],
+                               ["up", "star:hosts=2", "-n", "w"], ["-n", "w", "--", "up", "star:hosts=2"]][i % 4])
         a.run([v, "fabric", "down", "w"])
 
 

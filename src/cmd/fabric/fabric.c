@@ -23,6 +23,8 @@
 
 #define NAME_DEFAULT "ib0"
 #define OUT_DEFAULT "routes"
+/* The longest command: set NODE PORT ATTRIBUTE ATTRIBUTE. */
+#define WORDS_MAX 5
 #define PARTS_MAX 4
 #define EXIT_FAILED 1
 /* How long OpenSM may take for a subnet, before `up` says that it is late. */
@@ -234,13 +236,13 @@ static int fabric_change(const struct vb_cmd *cmd, const char *name, const char 
 	return fabric_ask(cmd, name, VB_SUBNET_COMMAND, text);
 }
 
-/* argv[0]...: set NODE PORT ATTRIBUTE ATTRIBUTE. */
-static int fabric_change_two(const struct vb_cmd *cmd, const char *name, char **argv)
+/* set NODE PORT ATTRIBUTE ATTRIBUTE */
+static int fabric_change_two(const struct vb_cmd *cmd, const char *name, const char *const *word)
 {
 	char more[64];
 
-	snprintf(more, sizeof more, "%s %s", argv[3], argv[4]);
-	return fabric_change(cmd, name, argv[0], argv[1], argv[2], more);
+	snprintf(more, sizeof more, "%s %s", word[3], word[4]);
+	return fabric_change(cmd, name, word[0], word[1], word[2], more);
 }
 
 static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o)
@@ -259,21 +261,35 @@ static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct
 	}
 }
 
-/* argv[0]...: route TOPOLOGY, then options, and behind "--" those of OpenSM. */
-static int fabric_route(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o)
+/* Reads the options, and the words between them. What is behind "--" stays at argv[optind] where
+ * the first word is "route", and is words as well where it is not. Returns how many words there
+ * are, of which up to WORDS_MAX are in @word. */
+static int words_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o,
+		      const char *word[WORDS_MAX])
 {
-	const char *topology = argv[optind + 1];
-	struct vb_fabric_route r;
+	int cnt = 0;
+	bool rest = false;
+
+	for (; optind < argc; optind++, cnt++) {
+		if (!rest)
+			options_read(cmd, argc, argv, o);
+		rest = rest || strcmp(argv[optind - 1], "--") == 0;
+		if (optind == argc || (rest && cnt && strcmp(word[0], "route") == 0))
+			break;
+		if (cnt < WORDS_MAX)
+			word[cnt] = argv[optind];
+	}
+	return cnt;
+}
+
+/* @opensm: options of OpenSM, up to NULL. */
+static int fabric_route(const struct vb_cmd *cmd, const char *topology, char **opensm,
+			const struct fabric_options *o)
+{
+	const struct vb_fabric_route r = {o->engine, o->out, (const char *const *)opensm};
 	struct vb_topo topo;
 	int rc;
 
-	optind += 2;
-	options_read(cmd, argc, argv, o);
-	if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
-		return vb_cmd_usage(cmd,
-				    "'%s' is behind the topology; options of OpenSM follow '--'",
-				    argv[optind]);
-	r = (struct vb_fabric_route){o->engine, o->out, (const char *const *)(argv + optind)};
 	if (topology_read(cmd, topology, &topo))
 		return EXIT_FAILED;
 	rc = vb_fabric_route(cmd, &topo, &r);
@@ -304,62 +320,64 @@ static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
 	return vb_cmd_usage(cmd, "there is no word '%s'", word);
 }
 
+/* What a word of @cnt words changes in the fabric. */
+static int run_change(const struct vb_cmd *cmd, const char *name, const char *const *word, int cnt)
+{
+	bool sets = strcmp(word[0], "set") == 0;
+
+	if (sets && cnt == 5)
+		return fabric_change_two(cmd, name, word);
+	if ((sets || strcmp(word[0], "error") == 0) && cnt == 4)
+		return fabric_change(cmd, name, word[0], word[1], word[2], word[3]);
+	if ((sets || strcmp(word[0], "link") == 0 || strcmp(word[0], "unlink") == 0) && cnt == 3)
+		return fabric_change(cmd, name, word[0], word[1], word[2], "");
+	return refuse_word(cmd, word[0], cnt - 1);
+}
+
 static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	struct fabric_options o = {.name = NAME_DEFAULT, .engine = "minhop", .out = OUT_DEFAULT};
-	const char *name, *word;
-	int left;
+	const char *words[WORDS_MAX], *name, *word;
+	int cnt = words_read(cmd, argc, argv, &o, words);
 
-	options_read(cmd, argc, argv, &o);
 	name = o.name;
-	left = argc - optind;
-	if (left == 0)
+	if (cnt == 0)
 		return vb_cmd_usage(
 		    cmd, "up, down, show, dump, watch, route, set, link, unlink or error?");
-	word = argv[optind];
-	if (strcmp(word, "route") == 0 && left >= 2)
-		return fabric_route(cmd, argc, argv, &o);
+	word = words[0];
+	if (strcmp(word, "route") == 0 && cnt > 2)
+		return vb_cmd_usage(
+		    cmd, "'%s' is behind the topology; options of OpenSM follow '--'", words[2]);
+	if (strcmp(word, "route") == 0 && cnt == 2)
+		return fabric_route(cmd, words[1], argv + optind, &o);
 	/* A fabric may also be named behind the word. */
-	if (left == 2 && (strcmp(word, "down") == 0 || strcmp(word, "show") == 0 ||
-			  strcmp(word, "dump") == 0 || strcmp(word, "watch") == 0)) {
-		name = argv[optind + 1];
-		left--;
+	if (cnt == 2 && (strcmp(word, "down") == 0 || strcmp(word, "show") == 0 ||
+			 strcmp(word, "dump") == 0 || strcmp(word, "watch") == 0)) {
+		name = words[1];
+		cnt--;
 	}
 	if (!vb_subnet_name_is_good(name))
 		return vb_cmd_usage(cmd,
 				    "'%s' is no name of a fabric: up to %d letters, digits, "
 				    "'-', '_' and '.'",
 				    name, VB_SUBNET_NAME_MAX - 1);
-	if (strcmp(word, "up") == 0 && left == 2)
-		return fabric_up(cmd, name, argv[optind + 1], o.foreground, o.with_manager);
-	if (strcmp(word, "down") == 0 && left == 1)
+	if (strcmp(word, "up") == 0 && cnt == 2)
+		return fabric_up(cmd, name, words[1], o.foreground, o.with_manager);
+	if (strcmp(word, "down") == 0 && cnt == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
-	if (strcmp(word, "watch") == 0 && left == 1)
+	if (strcmp(word, "watch") == 0 && cnt == 1)
 		return fabric_watch(cmd, name);
-	if (strcmp(word, "set") == 0 && left == 3)
-		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2], "");
-	if (strcmp(word, "set") == 0 && left == 4)
-		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2],
-				     argv[optind + 3]);
-	if (strcmp(word, "set") == 0 && left == 5)
-		return fabric_change_two(cmd, name, argv + optind);
-	if ((strcmp(word, "show") == 0 || strcmp(word, "dump") == 0) && left == 1)
+	if ((strcmp(word, "show") == 0 || strcmp(word, "dump") == 0) && cnt == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_COMMAND, word);
-	if ((strcmp(word, "link") == 0 || strcmp(word, "unlink") == 0) && left == 3)
-		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2], "");
-	if (strcmp(word, "error") == 0 && left == 4)
-		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2],
-				     argv[optind + 3]);
-	return refuse_word(cmd, word, left - 1);
+	return run_change(cmd, name, words, cnt);
 }
 
 const struct vb_cmd vb_cmd_fabric = {
     .name = "fabric",
-    .arguments =
-	"[OPTIONS] up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
-	"[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
-	"set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
-	"error NODE PORT COUNTER=N | route TOPOLOGY [-R ENGINE] [-o DIR] [-- OPENSM-OPTIONS]",
+    .arguments = "up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
+		 "[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
+		 "set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
+		 "error NODE PORT COUNTER=N | route TOPOLOGY [-- OPENSM-OPTIONS] [OPTIONS]",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",
     .options = options,
     .run = run_fabric,
