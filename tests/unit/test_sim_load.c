@@ -269,6 +269,73 @@ static void draw__has_the_right_mean(void **state)
 	assert_null(vb_size_dist_find("pareto"));
 }
 
+/* A pattern that cannot be is refused, and says why; each bound from both sides. */
+static void pattern__each_mistake(void **state)
+{
+#define SINGLE(from, to, ...)                                                                      \
+	{                                                                                          \
+		.shape = VB_LOAD_SINGLE, .src = (from), .dst = (to), .bytes = 9, __VA_ARGS__       \
+	}
+#define INCAST(to, cnt)                                                                            \
+	{                                                                                          \
+		.shape = VB_LOAD_INCAST, .dst = (to), .flows = (cnt), .bytes = 9                   \
+	}
+#define POISSON(cnt, load, mean)                                                                   \
+	{                                                                                          \
+		.shape = VB_LOAD_POISSON, .flows = (cnt), .load_ppm = (load), .bytes = (mean)      \
+	}
+	static const struct {
+		enum vb_qp_type type;
+		struct vb_load_pattern p;
+		const char *why; /* it begins so; NULL: the pattern is good */
+	} rows[] = {
+	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 1, .bytes = 9}, "takes 2 hosts"},
+	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 2, .bytes = 9}, NULL},
+	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 12, .bytes = 9}, NULL},
+	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 13, .bytes = 9}, "takes 2 hosts"},
+	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .bytes = 9}, NULL},
+	    {VB_QPT_RC, {.shape = VB_LOAD_SHAPE_CNT, .bytes = 9}, "has no such shape"},
+	    {VB_QPT_RC, SINGLE(0, 1, .mix = {UINT32_MAX}), NULL},
+	    {VB_QPT_RC, SINGLE(0, 1, .mix = {UINT32_MAX, 1}), "has a mix with weights"},
+	    {VB_QPT_UC, SINGLE(0, 1, .mix = {[VB_LOAD_WRITE] = 1, [VB_LOAD_SEND] = 1}), NULL},
+	    {VB_QPT_UC, SINGLE(0, 1, .mix = {[VB_LOAD_READ] = 1}), "mixes READs"},
+	    {VB_QPT_UC, SINGLE(0, 1, .mix = {[VB_LOAD_ATOMIC] = 1}), "mixes READs"},
+	    {VB_QPT_UD, SINGLE(0, 1, .mix = {[VB_LOAD_SEND] = 2}), NULL},
+	    {VB_QPT_UD, SINGLE(0, 1, .mix = {[VB_LOAD_SEND] = 2, [VB_LOAD_WRITE] = 1}),
+	     "mixes something"},
+	    {VB_QPT_RC, SINGLE(11, 0, .start = 0), NULL},
+	    {VB_QPT_RC, SINGLE(0, 11, .start = 0), NULL},
+	    {VB_QPT_RC, SINGLE(12, 0, .start = 0), "is from a host"},
+	    {VB_QPT_RC, SINGLE(0, 12, .start = 0), "is from a host"},
+	    {VB_QPT_RC, SINGLE(3, 3, .start = 0), "is from a host"},
+	    {VB_QPT_RC, SINGLE(0, 4, .hosts = 4), "is from a host"},
+	    {VB_QPT_RC, INCAST(11, 11), NULL},
+	    {VB_QPT_RC, INCAST(12, 1), "is to one"},
+	    {VB_QPT_RC, INCAST(0, 0), "has a count of 1 up"},
+	    {VB_QPT_RC, INCAST(0, 12), "has a count of 1 up"},
+	    {VB_QPT_RC, POISSON(1, 1, 1), NULL},
+	    {VB_QPT_RC, POISSON(1, 10000000, 1 << 30), NULL},
+	    {VB_QPT_RC, POISSON(1, 0, 9), "has a load"},
+	    {VB_QPT_RC, POISSON(1, 10000001, 9), "has a load"},
+	    {VB_QPT_RC, POISSON(1, 9, 0), "has flows of 1 byte"},
+	    {VB_QPT_RC, POISSON(1, 9, (1 << 30) + 1), "has flows of 1 byte"},
+	    {VB_QPT_RC, POISSON(0, 9, 9), "has a count of 1 and"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct vb_load_config c = {.type = rows[i].type};
+		const char *why = vb_load_wrong(&c, &rows[i].p, 12);
+
+		if (!why != !rows[i].why ||
+		    (why && strncmp(why, rows[i].why, strlen(rows[i].why)) != 0))
+			fail_msg("row %zu: %s", i, why ? why : "it is good");
+	}
+#undef SINGLE
+#undef INCAST
+#undef POISSON
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +348,7 @@ int main(void)
 	    cmocka_unit_test(report__counts_flows_that_are_still_running),
 	    cmocka_unit_test(report__goodput_of_a_short_run),
 	    cmocka_unit_test(draw__has_the_right_mean),
+	    cmocka_unit_test(pattern__each_mistake),
 	};
 
 	return cmocka_run_group_tests_name("sim_load", tests, NULL, NULL);
