@@ -164,7 +164,7 @@ static uint64_t timers(const char *name)
 
 	get_reg(reg, name);
 	for (int i = 0; i < VB_ADP_BINS_MAX; i++) {
-		char field[16];
+		char field[32];
 		unsigned others;
 
 		snprintf(field, sizeof field, "bin[%d]", i);

@@ -371,7 +371,7 @@ static void found_by(const char *prog, const char *name, char *to, size_t size)
 	if (pid == 0) {
 		unsetenv("VERBENA_BIN");
 		setenv(ROLE, "find", 1);
-		if (dup2(pipes[1], STDOUT_FILENO) >= 0 && chdir("/") == 0)
+		if (dup2(pipes[1], STDOUT_FILENO) >= 0 && chdir(folder) == 0)
 			execl(prog, name, (char *)NULL);
 		_exit(1);
 	}
@@ -415,6 +415,8 @@ static void path__beside_the_program(void **state)
 		assert_int_equal(mkdir(file_of(dirs[i]), 0755), 0);
 	snprintf(prog, sizeof prog, "%s", file_of("a/b/c/prog"));
 	copy_program(prog);
+	/* A file of that name where the program works is another one. */
+	put_file(file_of("prog"), "", 0755);
 	for (size_t i = 0; i < sizeof place / sizeof place[0]; i++)
 		put_file(file_of(place[i]), "", 0755);
 	for (size_t i = 0; i < sizeof place / sizeof place[0]; i++) {
@@ -434,6 +436,7 @@ static void path__beside_the_program(void **state)
 	for (size_t i = 0; i < sizeof place / sizeof place[0]; i++)
 		assert_int_equal(unlink(file_of(place[i])), 0);
 	assert_int_equal(unlink(prog), 0);
+	assert_int_equal(unlink(file_of("prog")), 0);
 	for (size_t i = sizeof dirs / sizeof dirs[0]; i-- > 0;)
 		assert_int_equal(rmdir(file_of(dirs[i])), 0);
 }
