@@ -271,7 +271,7 @@ static void devices__the_second_one(void **state)
 	vb_cnp_ring(&c.bell[0], 0x111);
 	vb_cnp_ring(&c.bell[1], 0x222);
 	vb_cnp_ring(&c.bell[1], 0x333);
-	assert_int_equal(verbena_wait_cnp(v, "verbena0v1", &count, &qpn, -1), 1);
+	assert_int_equal(verbena_wait_cnp(v, "verbena0v1", &count, &qpn, BROKER_PATIENCE_MS), 1);
 	assert_int_equal(count, was + 2);
 	assert_int_equal(qpn, 0x333);
 	assert_int_equal(vb_broker_stay(&o, false, 0), 0);

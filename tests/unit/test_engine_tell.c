@@ -344,8 +344,15 @@ static void serve__as_far_as_it_goes(void **state)
 	assert_int_equal(serve_accesses(), 0);
 	was = m.csr.access[0].word;
 	assert_true(was != 0);
-	access_qp(qp, VB_BROKER_CSR_WRITE, rate, ~was, 0);
-	assert_int_equal(serve_accesses(), 0);
+	for (int all = 0; all < 2; all++) {
+		access_qp(qp, VB_BROKER_CSR_WRITE, rate, 1000, all ? UINT64_MAX : 0);
+		assert_int_equal(serve_accesses(), 0);
+		access_qp(qp, VB_BROKER_CSR_READ, rate, 0, 0);
+		assert_int_equal(serve_accesses(), 0);
+		assert_int_equal(m.csr.access[0].word == was, !all);
+	}
+	was = m.csr.access[0].word;
+	assert_true(was != 0);
 	access_qp(qp, VB_BROKER_CSR_READ, rate, 0, 0);
 	access_qp(qp, VB_BROKER_CSR_READ, rate + 1, 77, 0);
 	access_qp(qp, VB_BROKER_CSR_READ, rate, 78, 0);

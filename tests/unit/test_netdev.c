@@ -155,6 +155,11 @@ static void link__has_a_speed(void **state)
 	}
 	assert_int_equal(device("vb0")->speed_mbps, 10000);
 	assert_int_equal(system("ip link del vb0"), 0);
+	/* A bridge without ports says that it does not know. */
+	if (system("ip link add br0 type bridge 2>/dev/null") == 0) {
+		assert_int_equal(device("br0")->speed_mbps, 0);
+		assert_int_equal(system("ip link del br0"), 0);
+	}
 }
 
 /* Link-local is fe80::/10 and nothing else. RFC 4291, 2.5.6 */
