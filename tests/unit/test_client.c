@@ -4,6 +4,7 @@
 #include "broker_env.h"
 #include "descriptors.h"
 #include "link/memory.h"
+#include "mappings.h"
 #include "node/cm/view.h"
 
 #include <fcntl.h>
@@ -281,6 +282,53 @@ static void questions__are_answered_in_any_order(void **state)
 	}
 }
 
+/* Answers a request for registers, and says whose it was. */
+static void serve_request(void *ctx, struct vb_broker_msg *m)
+{
+	++*(int *)ctx;
+	m->csr.access[0].word = 4711;
+}
+
+/* What the broker says wakes its client and no more; a request is answered by who serves them, and
+ * where nobody does it is passed over. One that says that the slot is another's has ended. */
+static void check__what_the_broker_says(void **state)
+{
+	struct vb_broker_client c = {
+	    .sock = pair[0], .rx_fd = -1, .fd_store = -1, .retry_ns = UINT64_MAX};
+	unsigned before = descriptors_of(getpid());
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	int served = 0;
+
+	(void)state;
+	assert_int_equal(vb_broker_check(&c), 0);
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	message_send(&m, sizeof m);
+	assert_int_equal(vb_broker_check(&c), 0);
+	assert_int_equal(descriptors_of(getpid()), before);
+	vb_broker_msg_init(&m, VB_BROKER_CSR);
+	for (int serves = 0; serves < 2; serves++) {
+		assert_int_equal(vb_fds_send(pair[1], &m, sizeof m, NULL), 0);
+		assert_int_equal(vb_broker_check(&c), 0);
+		assert_int_equal(served, serves);
+		assert_int_equal(vb_broker_msg_recv(pair[1], &m, &fds, MSG_DONTWAIT),
+				 serves ? 1 : -EAGAIN);
+		c.serve_csr = serve_request;
+		c.serve_ctx = &served;
+	}
+	assert_int_equal(m.op, VB_BROKER_CSR);
+	assert_int_equal(m.csr.access[0].word, 4711);
+	assert_int_equal(c.sock, pair[0]);
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.status = -ESTALE;
+	assert_int_equal(vb_fds_send(pair[1], &m, sizeof m, NULL), 0);
+	assert_int_equal(vb_broker_check(&c), -ENOTCONN);
+	assert_int_equal(c.sock, -1);
+	assert_int_equal(descriptors_of(getpid()), before - 1);
+	pair[0] = -1;
+	assert_int_equal(vb_broker_check(&c), -ENOTCONN);
+}
+
 /* An index, from 1 on, says where a QP lies in host memory. */
 static void index__of_qps(void **state)
 {
@@ -313,6 +361,7 @@ struct welcome {
 	uint32_t slot_version, host_version;
 	uint32_t fd_cnt; /* of a client's four, or of an observer's one */
 	bool is_observer;
+	bool is_no_welcome; /* the message says something else */
 };
 
 static void *welcome(void *ctx)
@@ -328,7 +377,7 @@ static void *welcome(void *ctx)
 
 	if (fd < 0 || pipe2(pipes, O_CLOEXEC) || vb_broker_msg_recv(fd, &m, &fds, 0) != 1)
 		return NULL;
-	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	vb_broker_msg_init(&m, w->is_no_welcome ? VB_BROKER_DONE : VB_BROKER_WELCOME);
 	m.slot = VB_SLOT_FIRST;
 	back.fd[VB_WELCOME_RX] = pipes[0];
 	back.fd[VB_WELCOME_FD_STORE] = pipes[1];
@@ -360,7 +409,7 @@ static int connected(struct welcome *w, struct vb_broker_client *c)
 	struct vb_broker_observer o;
 	struct sockaddr_un a;
 	socklen_t len = vb_broker_address(&a, geteuid());
-	unsigned before = descriptors_of(getpid());
+	unsigned before = descriptors_of(getpid()), mapped = mappings_of("verbena-");
 	pthread_t thread;
 	int rc;
 
@@ -379,8 +428,11 @@ static int connected(struct welcome *w, struct vb_broker_client *c)
 	/* A refused connection is closed, so that the broker hears of it. */
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(w->listener);
-	if (rc)
+	if (rc) {
 		assert_int_equal(descriptors_of(getpid()), before);
+		assert_int_equal(mappings_of("verbena-"), mapped);
+		assert_string_not_equal(broker_why, "");
+	}
 	return rc;
 }
 
@@ -399,6 +451,9 @@ static void welcome__of_another_version(void **state)
 	w.host_version++;
 	assert_int_equal(connected(&w, &c), -EPROTO);
 	w.host_version--;
+	w.is_no_welcome = true;
+	assert_int_equal(connected(&w, &c), -EPROTO);
+	w.is_no_welcome = false;
 	for (w.fd_cnt = 0; w.fd_cnt < VB_WELCOME_CNT; w.fd_cnt++)
 		assert_int_equal(connected(&w, &c), -EPROTO);
 	w.is_observer = true;
@@ -435,9 +490,12 @@ static void welcome__host_memory_is_for_reading(void **state)
 			    .fd_cnt = VB_WELCOME_CNT};
 	struct vb_broker_client c;
 	const struct vb_host_memory *m;
+	unsigned before = descriptors_of(getpid()), mapped = mappings_of("verbena-");
 
 	(void)state;
 	assert_int_equal(connected(&w, &c), 0);
+	/* Its connection, socket and store; its memory is mapped. */
+	assert_int_equal(descriptors_of(getpid()), before + 3);
 	assert_int_equal(c.slot, VB_SLOT_FIRST);
 	m = (const struct vb_host_memory *)c.host;
 	assert_false(is_writable(c.host));
@@ -449,6 +507,34 @@ static void welcome__host_memory_is_for_reading(void **state)
 	assert_ptr_equal(c.wakeup, m->wakeup);
 	assert_ptr_equal(c.mailbox, m->mailbox);
 	vb_broker_abandon(&c);
+	assert_int_equal(descriptors_of(getpid()), before);
+	assert_int_equal(mappings_of("verbena-"), mapped);
+	assert_null(c.host);
+	assert_int_equal(c.sock, -1);
+}
+
+/* An observer's memory and connection go with it, and so does the memory of slots. */
+static void observe_end__leaves_nothing(void **state)
+{
+	struct vb_broker_observer o = {.sock = pair[0]};
+	unsigned before = descriptors_of(getpid()), mapped = mappings_of("verbena-");
+	int fd = vb_memory_create(VB_MEMORY_HOST, sizeof(struct vb_host_memory));
+	void *p;
+
+	(void)state;
+	assert_int_equal(vb_memory_map(fd, sizeof(struct vb_host_memory), false, &p), 0);
+	close(fd);
+	o.host = p;
+	slots_send((const uint8_t[]){2, 254}, 2, 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	assert_int_equal(mappings_of("verbena-"), mapped + 3);
+	vb_broker_observe_end(&o);
+	pair[0] = -1;
+	assert_int_equal(mappings_of("verbena-"), mapped);
+	assert_int_equal(descriptors_of(getpid()), before - 1);
+	assert_int_equal(o.sock, -1);
+	assert_null(o.host);
+	assert_null(o.slot[2]);
 }
 
 #define P(f) cmocka_unit_test_setup_teardown(f, pair_begin, pair_end)
@@ -463,6 +549,8 @@ int main(void)
 	    P(answers__are_taken_with_care),
 	    P(connections__come_as_memory),
 	    P(questions__are_answered_in_any_order),
+	    P(observe_end__leaves_nothing),
+	    P(check__what_the_broker_says),
 	    cmocka_unit_test(index__of_qps),
 	    cmocka_unit_test(welcome__of_another_version),
 	    cmocka_unit_test(welcome__host_memory_is_for_reading),

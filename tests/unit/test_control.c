@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public interface: version, devices and counters as a program outside sees them. */
 #include "broker_env.h"
+#include "node/host/clock.h"
 #include "verbena/verbena.h"
 
 #include <linux/futex.h>
@@ -145,6 +146,7 @@ static void totals__of_every_port(void **state)
 /* CC-07: the interrupt of CNPs, seen from outside, once or as several; and it wakes who waits. */
 static void cnp__wakes_who_waits(void **state)
 {
+	vb_time begin;
 	struct vb_broker_client c = client_connect();
 	uint32_t count = 0, qpn = 0;
 	struct verbena *v;
@@ -161,7 +163,10 @@ static void cnp__wakes_who_waits(void **state)
 	assert_int_equal(verbena_wait_cnp(v, "verbena0", &count, &qpn, -1), 1);
 	assert_int_equal(count, 2);
 	assert_int_equal(qpn, 0x456);
-	assert_int_equal(verbena_wait_cnp(v, "verbena0", &count, &qpn, 1), 0);
+	begin = vb_clock_now();
+	assert_int_equal(verbena_wait_cnp(v, "verbena0", &count, &qpn, 60), 0);
+	assert_true(vb_clock_now() - begin >= 60 * VB_MSEC);
+	assert_int_equal(qpn, 0x456);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
@@ -231,6 +236,50 @@ static void cnp__wait_is_interrupted(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* Of several devices each has its own entry, counters and CNPs; no more is written than there is
+ * room for. */
+static void devices__the_second_one(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct verbena_counter cnt[2] = {{.name = "none"}, {.name = "none"}};
+	struct verbena_device dev[3];
+	struct vb_broker_observer o;
+	uint32_t count = 0, qpn = 0, was;
+	struct verbena *v;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_stay(&o, true, 1), 0);
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	memset(dev, 0xff, sizeof dev);
+	assert_int_equal(verbena_devices(v, dev, 1), 2);
+	assert_string_equal(dev[0].name, "verbena0");
+	assert_int_equal((uint8_t)dev[1].name[0], 0xff);
+	assert_int_equal(verbena_devices(v, dev, 3), 2);
+	assert_string_equal(dev[1].name, "verbena0v1");
+	assert_string_equal(dev[1].netdev, "lo");
+	assert_int_equal((uint8_t)dev[2].name[0], 0xff);
+	vb_count_add(&c.shm->counters[1], (enum vb_counter_id)0, 5);
+	vb_count_add(&c.shm->counters[2], (enum vb_counter_id)0, 7);
+	assert_int_equal(verbena_counters(v, "verbena0v1", cnt, 1), VB_COUNTER_CNT);
+	assert_int_equal(cnt[0].value, 7);
+	assert_string_equal(cnt[0].name, vb_counter_info[0].name);
+	assert_string_equal(cnt[0].text, vb_counter_info[0].text);
+	assert_string_equal(cnt[1].name, "none");
+	(void)verbena_wait_cnp(v, "verbena0v1", &count, &qpn, 0);
+	was = count;
+	vb_cnp_ring(&c.bell[0], 0x111);
+	vb_cnp_ring(&c.bell[1], 0x222);
+	vb_cnp_ring(&c.bell[1], 0x333);
+	assert_int_equal(verbena_wait_cnp(v, "verbena0v1", &count, &qpn, BROKER_PATIENCE_MS), 1);
+	assert_int_equal(count, was + 2);
+	assert_int_equal(qpn, 0x333);
+	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
+	vb_broker_observe_end(&o);
+	verbena_close(v);
+	vb_broker_disconnect(&c);
+}
+
 static void view__broker_killed(void **state)
 {
 	struct verbena_device dev[1];
@@ -264,6 +313,7 @@ int main(void)
 	    cmocka_unit_test(cnp__wakes_who_waits),
 	    cmocka_unit_test(cnp__wait_is_interrupted),
 	    cmocka_unit_test(cnp__wakes_at_once),
+	    cmocka_unit_test(devices__the_second_one),
 	    cmocka_unit_test(view__broker_killed),
 	};
 

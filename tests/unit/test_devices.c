@@ -517,28 +517,34 @@ static void find_device__by_name_or_interface(void **state)
 	assert_int_equal(vb_devices_find(&host, "eth0"), -ENODEV);
 }
 
-/* Each row of the table, at its last speed and at the first one behind it. IBT-94 */
-static void eth_rate__words(void **state)
+/* Each row of the table, at its last speed and at the first one behind it: width and speed are the
+ * codes of PortInfo. IBT-94, IBA 14.2.5.6 */
+static void eth_rate__codes_and_words(void **state)
 {
 	static const struct {
-		uint32_t mbps;
+		uint32_t last;
+		uint8_t width, speed;
 		const char *text;
-	} c[] = {
-	    {0, "100 Gb/sec (4X EDR)"},          {10, "2.5 Gb/sec (1X SDR)"},
-	    {1000, "2.5 Gb/sec (1X SDR)"},       {1001, "10 Gb/sec (1X FDR10)"},
-	    {10000, "10 Gb/sec (1X FDR10)"},     {10001, "20 Gb/sec (4X DDR)"},
-	    {20000, "20 Gb/sec (4X DDR)"},       {20001, "25 Gb/sec (1X EDR)"},
-	    {25000, "25 Gb/sec (1X EDR)"},       {25001, "40 Gb/sec (4X FDR10)"},
-	    {40000, "40 Gb/sec (4X FDR10)"},     {40001, "50 Gb/sec (2X EDR)"},
-	    {50000, "50 Gb/sec (2X EDR)"},       {50001, "100 Gb/sec (4X EDR)"},
-	    {100000, "100 Gb/sec (4X EDR)"},     {100001, "200 Gb/sec (4X HDR)"},
-	    {200000, "200 Gb/sec (4X HDR)"},     {200001, "400 Gb/sec (4X NDR)"},
-	    {UINT32_MAX, "400 Gb/sec (4X NDR)"},
+	} row[] = {
+	    {1000, 1, 1, "2.5 Gb/sec (1X SDR)"},         {10000, 1, 8, "10 Gb/sec (1X FDR10)"},
+	    {20000, 2, 2, "20 Gb/sec (4X DDR)"},         {25000, 1, 32, "25 Gb/sec (1X EDR)"},
+	    {40000, 2, 8, "40 Gb/sec (4X FDR10)"},       {50000, 16, 32, "50 Gb/sec (2X EDR)"},
+	    {100000, 2, 32, "100 Gb/sec (4X EDR)"},      {200000, 2, 64, "200 Gb/sec (4X HDR)"},
+	    {UINT32_MAX, 2, 128, "400 Gb/sec (4X NDR)"},
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++)
-		assert_string_equal(vb_eth_rate(c[i].mbps)->text, c[i].text);
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+		for (int last = 0; last < 2; last++) {
+			uint32_t first = i ? row[i - 1].last + 1 : 1;
+			const struct vb_eth_rate *r = vb_eth_rate(last ? row[i].last : first);
+
+			assert_string_equal(r->text, row[i].text);
+			assert_int_equal(r->width, row[i].width);
+			assert_int_equal(r->speed, row[i].speed);
+		}
+	/* One that is not known counts as 100 Gb/s. */
+	assert_string_equal(vb_eth_rate(0)->text, "100 Gb/sec (4X EDR)");
 }
 
 int main(void)
@@ -566,7 +572,7 @@ int main(void)
 	    cmocka_unit_test_setup(update__virtual_functions, setup),
 	    cmocka_unit_test_setup(update__functions_leave_the_place_of_what_is_gone, setup),
 	    cmocka_unit_test_setup(find_device__by_name_or_interface, setup),
-	    cmocka_unit_test(eth_rate__words),
+	    cmocka_unit_test(eth_rate__codes_and_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

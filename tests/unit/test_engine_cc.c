@@ -297,6 +297,126 @@ static void adopt__of_the_physical_function(void **state)
 	assert_int_equal(engine.broker.shm->own_cc, 6);
 }
 
+/* The pacing of live packets has bursts of 100 us at least; longer ones are as they were set. */
+static void set__bursts_are_live(void **state)
+{
+	struct vb_cc_settings set;
+
+	(void)state;
+	vb_cc_settings_paper(&set, UINT64_C(10000000000));
+	set.limiter_burst_ns = 99999;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
+	assert_int_equal(vb_hca_cc(engine.hca, 1)->limiter_burst_ns, 100000);
+	set.limiter_burst_ns = 100001;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
+	assert_int_equal(vb_hca_cc(engine.hca, 1)->limiter_burst_ns, 100001);
+	/* What is wrong changes nothing. */
+	set.cc_clk_hz = 1;
+	set.rxq_en = false;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), -EINVAL);
+	assert_int_equal(vb_hca_cc(engine.hca, 1)->limiter_burst_ns, 100001);
+	assert_true(engine.cc.marks);
+}
+
+/* Thresholds are parts of what a receive socket holds; a queue that is full at 0 is one, too. A
+ * port that marks no packets has none, and neither has one whose notification point is off. CC-04
+ */
+static void mark__thresholds(void **state)
+{
+	struct vb_cc_settings set;
+
+	(void)state;
+	vb_cc_settings_paper(&set, UINT64_C(10000000000));
+	set.rxq_kmin = 10;
+	set.rxq_kmax = 30;
+	set.rxq_pmax = 7;
+	assert_int_equal(vb_engine_set_cc(&engine, 3, &set), 0);
+	assert_int_equal(engine.cc.red[3].kmin, 10000);
+	assert_int_equal(engine.cc.red[3].kmax, 30001);
+	assert_int_equal(engine.cc.red[3].pmax_ppm, 70000);
+	assert_int_equal(engine.cc.kmin, 10000);
+	set.rxq_kmin = set.rxq_kmax = 0;
+	assert_int_equal(vb_engine_set_cc(&engine, VB_HCA_PORTS_MAX, &set), 0);
+	assert_int_equal(engine.cc.red[VB_HCA_PORTS_MAX].kmax, 1);
+	assert_int_equal(engine.cc.kmin, 0);
+	set.np_en = false;
+	assert_int_equal(vb_engine_set_cc(&engine, VB_HCA_PORTS_MAX, &set), 0);
+	assert_int_equal(engine.cc.red[VB_HCA_PORTS_MAX].kmax, 0);
+	assert_int_equal(engine.cc.kmin, 10000);
+	assert_true(engine.cc.marks);
+	assert_int_equal(vb_engine_set_cc(&engine, 3, &set), 0);
+	assert_false(engine.cc.marks);
+}
+
+/* What was seen of the queue holds for 20 us. */
+static void mark__looks_each_20_us(void **state)
+{
+	struct vb_path path = {.port = 1, .traffic_class = VB_ECN_ECT0};
+	struct vb_cc_settings set;
+	vb_time begin = VB_SEC;
+
+	(void)state;
+	vb_cc_settings_paper(&set, UINT64_C(10000000000));
+	set.rxq_kmin = set.rxq_kmax = 50;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
+	for (int step = 0; step < 4; step++) {
+		static const uint32_t after_ns[] = {0, 19999, 20000, 20001};
+		struct vb_rx rx = {.path = &path};
+
+		flow[7].sent = flow[7].taken + (step ? 90000 : 0);
+		vb_engine_mark(&engine, &rx, 1, begin + after_ns[step]);
+		assert_int_equal(rx.path->traffic_class, step < 2 ? VB_ECN_ECT0 : VB_ECN_CE);
+	}
+}
+
+/* A program's own settings are those of devices whose registers nobody has written since it began;
+ * others are told of which. */
+static void own__until_a_register_is_written(void **state)
+{
+	char why[256];
+
+	(void)state;
+	setenv("VERBENA_CC", "paper,np_min_cnp_us=3", 1);
+	assert_int_equal(vb_engine_open_cc(&engine, why, sizeof why), 0);
+	engine.adopted[0].cc_epoch = 8;
+	engine.adopted[0].cc_first = 7;
+	engine.adopted[1].cc_epoch = engine.adopted[1].cc_first = 7;
+	engine.devices.device[VB_DEVICES_MAX - 1].ifindex = 9;
+	vb_engine_follow_cc(&engine);
+	assert_false(vb_hca_cc(engine.hca, 1)->dcqcn_hw_en);
+	assert_int_equal(vb_hca_cc(engine.hca, 2)->np_min_cnp_us, 3);
+	assert_int_equal(vb_hca_cc(engine.hca, VB_DEVICES_MAX)->np_min_cnp_us, 3);
+	assert_true(engine.broker.shm->own_cc == (2 | 1u << (VB_DEVICES_MAX - 1)));
+	/* Without any of its own that is said, too. */
+	engine.cc.own[0] = 0;
+	vb_engine_follow_cc(&engine);
+	assert_true(engine.broker.shm->own_cc == 0);
+}
+
+/* A parent beyond the table is none: the device has settings of its own. The last one is one. What
+ * the adapter leaves the factory with is taken over, too. */
+static void adopt__of_a_parent_that_is_none(void **state)
+{
+	(void)state;
+	memset(&mem, 0, sizeof mem);
+	vb_adapter_init(&mem.adapter);
+	engine.broker.host = &mem.host;
+	vb_cc_settings_paper(&mem.adapter.state[0].pf[0].reg.cc, UINT64_C(10000000000));
+	mem.adapter.state[0].pf[0].reg.cc.np_min_cnp_us = 2;
+	mem.adapter.state[0].pf[0].reg.recovery.min_ack_timeout = 12;
+	assert_adopted(1, 2, 12);
+	engine.devices.device[1].parent = VB_DEVICES_MAX + 1;
+	engine.devices.device[2].parent = VB_DEVICES_MAX;
+	engine.devices.device[VB_DEVICES_MAX - 1].parent = 0;
+	registers_write(1, 6, 16);
+	registers_write(VB_DEVICES_MAX - 1, 7, 17);
+	epochs_begin(1);
+	epochs_begin(VB_DEVICES_MAX - 1);
+	assert_adopted(2, 6, 16);
+	assert_adopted(3, 7, 17);
+	assert_adopted(VB_DEVICES_MAX, 7, 17);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,8 +425,13 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(own__wrong_is_said, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mark__follows_the_queue, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mark__by_the_port, setup, teardown),
+	    cmocka_unit_test_setup_teardown(set__bursts_are_live, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mark__thresholds, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mark__looks_each_20_us, setup, teardown),
+	    cmocka_unit_test_setup_teardown(own__until_a_register_is_written, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mark__sees_the_socket, setup, teardown),
 	    cmocka_unit_test_setup_teardown(adopt__of_the_physical_function, setup, teardown),
+	    cmocka_unit_test_setup_teardown(adopt__of_a_parent_that_is_none, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("engine_cc", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "node/store/fd_store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -155,6 +156,82 @@ static void walk__of_something_else(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
+static bool is_any(void *ctx, const struct vb_fd_store_item *item)
+{
+	(void)ctx, (void)item;
+	return true;
+}
+
+/* A store that is full has no room for an item behind the others: a sift that fails leaves it where
+ * it is, and no descriptor open. What does not stay it is rid of all the same. */
+static void sift__of_a_full_store(void **state)
+{
+	unsigned before = descriptors_of(getpid());
+	int store = store_new(), size = 1, rc;
+	uint32_t asked = 0;
+
+	(void)state;
+	assert_int_equal(setsockopt(store, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+	do
+		rc = vb_fd_store_put_channel(store, 9, 9, STDIN_FILENO);
+	while (rc == 0);
+	assert_int_equal(rc, -EAGAIN);
+	assert_int_equal(vb_fd_store_sift(store, 1, is_any, NULL), -EAGAIN);
+	assert_int_equal(descriptors_of(getpid()), before + 1);
+	assert_int_equal(vb_fd_store_sift(store, 1, is_odd, &asked), 0);
+	assert_int_equal(asked, 1);
+	walked.end_at = 1;
+	assert_int_equal(walk(store), -ECANCELED);
+	check_item(0, 1);
+	assert_int_equal(descriptors_of(getpid()), before + 1);
+	close(store);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* Each kind of item comes back as it was put, with all of its descriptors. */
+static int note_kind(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	uint32_t *cnt = ctx;
+
+	assert_int_equal(item->kind, VB_FD_STORE_HOST + *cnt);
+	assert_int_equal(item->slot, 100 + *cnt);
+	assert_true(item->token == 0);
+	assert_int_equal(item->rsv, 0);
+	assert_int_equal(fds->cnt, 1 + *cnt);
+	for (uint32_t i = 0; i < fds->cnt; i++)
+		assert_int_equal(value_of(fds->fd[i]), 50 + i);
+	vb_fds_close(fds);
+	++*cnt;
+	return 0;
+}
+
+static void put__all_kinds(void **state)
+{
+	unsigned before = descriptors_of(getpid());
+	int store = vb_fd_store_create();
+	struct vb_fds fds = {.cnt = 4};
+	uint32_t cnt = 0;
+
+	(void)state;
+	assert_int_equal(fcntl(store, F_GETFD), FD_CLOEXEC);
+	for (uint32_t i = 0; i < 4; i++)
+		fds.fd[i] = eventfd(50 + i, EFD_CLOEXEC | EFD_NONBLOCK);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct vb_fds some = fds;
+
+		some.cnt = 1 + i;
+		assert_int_equal(vb_fd_store_put(store,
+						 (enum vb_fd_store_kind)(VB_FD_STORE_HOST + i),
+						 100 + i, &some),
+				 0);
+	}
+	vb_fds_close(&fds);
+	assert_int_equal(vb_fd_store_walk(store, note_kind, &cnt), 0);
+	assert_int_equal(cnt, 4);
+	close(store);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +239,8 @@ int main(void)
 	    cmocka_unit_test(walk__ends_when_told),
 	    cmocka_unit_test(sift__takes_out_what_does_not_stay),
 	    cmocka_unit_test(walk__of_something_else),
+	    cmocka_unit_test(sift__of_a_full_store),
+	    cmocka_unit_test(put__all_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

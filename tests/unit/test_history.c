@@ -223,6 +223,41 @@ static void take__nothing(void **state)
 	assert_true(vb_past_until(&mem.past) == 0);
 }
 
+/* A place that is used again has nothing of the history before. Where the next one is taken from is
+ * an earlier broker's word. */
+static void take__into_a_used_place(void **state)
+{
+	(void)state;
+	memset(&mem.past, 0x5a, sizeof mem.past);
+	mem.past.next = 3 * VB_PAST_QPS + VB_PAST_QPS - 1;
+	history(0x101, VB_QP_HISTORY_FAILED, 30);
+	history(0x201, VB_QP_HISTORY_FAILED, 20);
+	/* A place without an error has an address of zeros, as has a QP that was never connected.
+	 */
+	shm.explain.error[0].cnt = 9;
+	vb_past_take(&slots, SLOT);
+	assert_int_equal(kept(VB_PAST_QPS - 1)->history.qpn, 0x101);
+	assert_int_equal(kept(0)->history.qpn, 0x201);
+	assert_int_equal(mem.past.next, 1);
+	assert_int_equal(kept(0)->error.err, 0);
+	assert_int_equal(kept(0)->error.cnt, 0);
+	assert_true(kept(0)->fault.hits[0] == 0);
+	assert_string_equal(kept(0)->fault.rules.text, "");
+}
+
+/* Ten minutes after the end of the last of these processes there is nothing to tell any more. */
+static void until__ten_minutes_after_the_last(void **state)
+{
+	(void)state;
+	assert_true(vb_past_until(&mem.past) == 0);
+	mem.past.history[0].ended = 5;
+	assert_true(vb_past_until(&mem.past) == UINT64_C(600000000005));
+	mem.past.history[VB_PAST_QPS - 1].ended = 9;
+	assert_true(vb_past_until(&mem.past) == UINT64_C(600000000009));
+	mem.past.history[40].ended = 7;
+	assert_true(vb_past_until(&mem.past) == UINT64_C(600000000009));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +268,8 @@ int main(void)
 	    cmocka_unit_test_setup(take__so_many_and_no_more, setup),
 	    cmocka_unit_test_setup(take__nothing, setup),
 	    cmocka_unit_test_setup(losses__of_rules_that_lose, setup),
+	    cmocka_unit_test_setup(take__into_a_used_place, setup),
+	    cmocka_unit_test_setup(until__ten_minutes_after_the_last, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,10 @@
 #include "node/client/msg.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* A process with room for only some of the descriptors gets none, and an error. unix(7) */
@@ -48,10 +50,41 @@ static void fds_recv__without_descriptors(void **state)
 	close(pair[1]);
 }
 
+/* The broker of a user has a name in the abstract namespace, as long as it is. unix(7) */
+static void address__of_a_user(void **state)
+{
+	struct sockaddr_un a;
+
+	(void)state;
+	memset(&a, 'x', sizeof a);
+	assert_int_equal(vb_broker_address(&a, 1000), offsetof(struct sockaddr_un, sun_path) + 13);
+	assert_int_equal(a.sun_family, AF_UNIX);
+	assert_int_equal(a.sun_path[0], 0);
+	assert_string_equal(a.sun_path + 1, "verbena/1000");
+	assert_int_equal(vb_broker_address(&a, (uid_t)4294967294u),
+			 offsetof(struct sockaddr_un, sun_path) + 19);
+	assert_string_equal(a.sun_path + 1, "verbena/4294967294");
+}
+
+/* Descriptors that are none are passed over, and none is closed twice. */
+static void fds_close__once(void **state)
+{
+	struct vb_fds fds = {.cnt = 3, .fd = {-1, dup(0), -1}};
+	int fd = fds.fd[1];
+
+	(void)state;
+	vb_fds_close(&fds);
+	assert_int_equal(fds.cnt, 0);
+	assert_int_equal(close(fd), -1);
+	vb_fds_close(&fds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(fds_recv__without_descriptors),
+	    cmocka_unit_test(address__of_a_user),
+	    cmocka_unit_test(fds_close__once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

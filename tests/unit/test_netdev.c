@@ -147,6 +147,109 @@ static void subscribe__tells_of_changes(void **state)
 	close(sock);
 }
 
+/* A device's speed is what its driver says, in Mb/s; one that says nothing has none. ethtool(8) */
+static void link__has_a_speed(void **state)
+{
+	(void)state;
+	assert_int_equal(device("lo")->speed_mbps, 0);
+	if (system("ip link add vb0 type veth peer name vb1 2>/dev/null && ip link set vb0 up && "
+		   "ip link set vb1 up")) {
+		print_message("no ip(8), or a kernel without veth\n");
+		skip();
+	}
+	assert_int_equal(device("vb0")->speed_mbps, 10000);
+	assert_int_equal(system("ip link del vb0"), 0);
+	/* A bridge without ports says that it does not know. */
+	if (system("ip link add br0 type bridge 2>/dev/null") == 0) {
+		assert_int_equal(device("br0")->speed_mbps, 0);
+		assert_int_equal(system("ip link del br0"), 0);
+	}
+}
+
+/* Link-local is fe80::/10 and nothing else. RFC 4291, 2.5.6 */
+static void addr__is_link_local(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is;
+	} row[] = {{"fe80::5", true},
+		   {"febf::5", true},
+		   {"fec0::5", false},
+		   {"fd80::5", false},
+		   {"2001:db8::6", false}};
+	char command[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		const struct vb_netdev_addr *a;
+
+		snprintf(command, sizeof command, "ip -6 addr add %s/64 dev lo", row[i].text);
+		if (system(command)) {
+			print_message("no ip(8) here\n");
+			skip();
+		}
+		a = find(row[i].text);
+		assert_non_null(a);
+		assert_int_equal(a->is_link_local, row[i].is);
+		snprintf(command, sizeof command, "ip -6 addr del %s/64 dev lo", row[i].text);
+		assert_int_equal(system(command), 0);
+	}
+}
+
+/* What there is no room for is left out: of more addresses and devices than the tables have, as
+ * many as these have are told. */
+static void tables__are_full(void **state)
+{
+	char path[] = "/dev/shm/verbena-test-XXXXXX", command[128];
+	int fd = mkstemp(path), rc;
+	FILE *f = fdopen(fd, "w");
+
+	(void)state;
+	assert_non_null(f);
+	for (int i = 0; i < VB_NETDEV_ADDRS_MAX + 4; i++)
+		fprintf(f, "addr add 10.83.%d.%d/32 dev lo\n", i / 250, 1 + i % 250);
+	for (int i = 0; i < VB_NETDEVS_MAX / 2 + 2; i++)
+		fprintf(f, "link add va%d type veth peer name vb%d\n", i, i);
+	assert_int_equal(fclose(f), 0);
+	snprintf(command, sizeof command, "ip -batch %s 2>/dev/null", path);
+	rc = system(command);
+	unlink(path);
+	if (rc) {
+		print_message("no ip(8), or a kernel without veth\n");
+		skip();
+	}
+	assert_int_equal(vb_netdev_read(&net), 0);
+	assert_int_equal(net.addr_cnt, VB_NETDEV_ADDRS_MAX);
+	assert_int_equal(net.dev_cnt, VB_NETDEVS_MAX);
+	/* The same again: it begins anew. */
+	assert_int_equal(vb_netdev_read(&net), 0);
+	assert_int_equal(net.addr_cnt, VB_NETDEV_ADDRS_MAX);
+	for (uint32_t i = 0; i < net.dev_cnt; i++)
+		assert_string_not_equal(net.dev[i].name, "");
+}
+
+/* More news than the socket holds are as good as one: it is empty afterwards. netlink(7) */
+static void drain__of_news_that_were_lost(void **state)
+{
+	int sock = vb_netdev_subscribe(), size = 1;
+	struct pollfd p = {sock, POLLIN, 0};
+
+	(void)state;
+	assert_true(sock >= 0);
+	assert_int_equal(fcntl(sock, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
+	for (int i = 0; i < 40; i++)
+		if (system(i % 2 ? "ip addr del 10.82.0.1/24 dev lo"
+				 : "ip addr add 10.82.0.1/24 dev lo")) {
+			print_message("no ip(8) here\n");
+			close(sock);
+			skip();
+		}
+	vb_netdev_drain(sock);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	close(sock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +258,10 @@ int main(void)
 	    cmocka_unit_test(addr__is_tentative_first),
 	    cmocka_unit_test(link__is_told_as_it_is),
 	    cmocka_unit_test(subscribe__tells_of_changes),
+	    cmocka_unit_test(link__has_a_speed),
+	    cmocka_unit_test(addr__is_link_local),
+	    cmocka_unit_test(drain__of_news_that_were_lost),
+	    cmocka_unit_test(tables__are_full), /* which fills them */
 	};
 
 	if (!netns_enter()) {

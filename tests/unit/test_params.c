@@ -2,16 +2,19 @@
 /* The settings of congestion control as files in the broker's tree: what they show, and how they
  * take writes. CC-29 */
 #include "cmocka_env.h"
+#include "deny.h"
 #include "descriptors.h"
 #include "node/broker/state.h"
 #include "reg/csr/cc_names.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +26,7 @@ static struct vb_host_memory mem;
 static struct vb_broker b;
 static uint32_t epoch;
 
-/* A device, and a virtual function of it. */
+/* A device, a virtual function of it, and another device. */
 static int setup(void **state)
 {
 	static struct vb_counters total[VB_HCA_PORTS_MAX + 1];
@@ -33,15 +36,15 @@ static int setup(void **state)
 	memset(&b, 0, sizeof b);
 	b.slots.host = &mem.host;
 	vb_adapter_init(&mem.adapter);
-	mem.host.device_cnt = 2;
-	for (uint32_t i = 0; i < 2; i++) {
+	mem.host.device_cnt = 3;
+	for (uint32_t i = 0; i < 3; i++) {
 		struct vb_device *d = &mem.host.device[i];
 
-		d->ifindex = 2;
-		d->speed_mbps = 25000;
-		d->parent = i; /* the second is the first one's */
+		d->ifindex = i == 2 ? 3 : 2;
+		d->speed_mbps = i == 2 ? 40000 : 25000;
+		d->parent = i == 1; /* the second is the first one's */
 		snprintf(d->name, sizeof d->name, "verbena%u", i);
-		snprintf(d->ifname, sizeof d->ifname, "eth0");
+		snprintf(d->ifname, sizeof d->ifname, "%s", i == 2 ? "eth1" : "eth0");
 	}
 	setenv("XDG_RUNTIME_DIR", base, 1);
 	vb_sysfs_init(&b.sysfs);
@@ -218,15 +221,113 @@ static void files__follow_registers(void **state)
 	assert_true(value("rp_ai_rate") == 7);
 }
 
+static uint64_t value_of(uint32_t pf, const char *name)
+{
+	return vb_cc_name_find(name, strlen(name))
+	    ->get(&vb_adapter_state(&mem.adapter)->pf[pf].reg.cc);
+}
+
+/* Each device has files of its own; a rate of 0 is that of its link. What is taken over wakes the
+ * programs. */
+static void files__of_each_device(void **state)
+{
+	uint64_t is = value_of(0, "rp_ai_rate");
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	b.conn[9] = (struct vb_conn){.in_use = true, .kind = VB_CONN_CLIENT, .sock = pair[0]};
+	put("infiniband/verbena2/cc_params/rp_ai_rate", "71\n");
+	assert_true(value_of(2, "rp_ai_rate") == 71);
+	assert_true(value_of(0, "rp_ai_rate") == is);
+	assert_true(shown("net/eth1/ecn/roce_rp/rpg_ai_rate") == 71);
+	assert_true(shown(DEBUGFS "rp_ai_rate") == is);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[2].cc_epoch, 1);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch);
+	assert_int_equal(vb_broker_msg_recv(pair[1], &m, &fds, MSG_DONTWAIT), 1);
+	assert_int_equal(m.op, VB_BROKER_DONE);
+	put("net/eth1/ecn/roce_rp/rpg_max_rate", "0\n");
+	assert_true(value_of(2, "rp_max_rate") == 40000);
+	assert_true(shown("net/eth1/ecn/roce_rp/rpg_max_rate") == 40000);
+	assert_int_equal(vb_broker_msg_recv(pair[1], &m, &fds, MSG_DONTWAIT), 1);
+	put("net/eth1/ecn/roce_rp/rpg_max_rate", "fast\n");
+	assert_int_equal(vb_broker_msg_recv(pair[1], &m, &fds, MSG_DONTWAIT), -EAGAIN);
+	b.conn[9].in_use = false;
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* Several writes that are heard of at once are all taken. */
+static void files__of_several_writes(void **state)
+{
+	static const char *const name[] = {DEBUGFS "rp_ai_rate", DEBUGFS "rp_hai_rate",
+					   "infiniband/verbena2/cc_params/rp_ai_rate"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		FILE *f = fopen(path_of(name[i]), "we");
+
+		assert_non_null(f);
+		fprintf(f, "%d\n", 81 + (int)i);
+		fclose(f);
+	}
+	vb_broker_params_handle(&b);
+	assert_true(value_of(0, "rp_ai_rate") == 81);
+	assert_true(value_of(0, "rp_hai_rate") == 82);
+	assert_true(value_of(2, "rp_ai_rate") == 83);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch + 2);
+	/* There is nothing more to hear of. */
+	vb_broker_params_handle(&b);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch + 2);
+}
+
+/* The loop hears of writes; where the user has no more instances of inotify files only show. */
+static void start__with_and_without_inotify(void **state)
+{
+	struct epoll_event e;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(fcntl(b.params.fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(epoll_wait(b.epoll_fd, &e, 1, 0), 0);
+	FILE *f = fopen(path_of(DEBUGFS "rp_ai_rate"), "we");
+
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(epoll_wait(b.epoll_fd, &e, 1, 0), 1);
+	assert_true(e.data.u64 == (uint64_t)VB_SOURCE_PARAMS << 32);
+	vb_broker_params_handle(&b);
+	vb_broker_params_handle(&b); /* what it has put back */
+	assert_int_equal(epoll_wait(b.epoll_fd, &e, 1, 0), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (!deny_call(SYS_inotify_init1, 0, UINT32_MAX, EMFILE))
+			_exit(77);
+		if (vb_broker_params_start(&b) || b.params.fd >= 0)
+			_exit(1);
+		vb_broker_params_publish(&b);
+		_exit(shown(DEBUGFS "rp_ai_rate") == value("rp_ai_rate") ? 0 : 2);
+	}
+	status = child_status(pid);
+	if (status == 77) {
+		print_message("this kernel lets no process deny itself system calls\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(files__show_what_holds),
-	    T(files__take_a_number),
-	    T(files__put_back_what_is_refused),
-	    T(files__follow_registers),
+	    T(files__show_what_holds),          T(files__take_a_number),
+	    T(files__put_back_what_is_refused), T(files__follow_registers),
+	    T(files__of_each_device),           T(files__of_several_writes),
+	    T(start__with_and_without_inotify),
 	};
 
 	if (!mkdtemp(base))

@@ -46,12 +46,16 @@ static void route__link_local_is_of_its_interface(void **state)
 static void route__there_is_one_or_none(void **state)
 {
 	uint32_t lo = if_nametoindex("lo");
+	unsigned before = descriptors_of(getpid());
 
 	(void)state;
 	assert_int_equal(route_to("::1", lo), 0);
 	assert_int_equal(route_to("::ffff:127.0.0.1", lo), 0);
 	assert_int_equal(route_to("2001:db8::1", lo), ENETUNREACH);
 	assert_int_equal(route_to("::ffff:192.0.2.1", lo), ENETUNREACH);
+	/* All of fe80::/10 is of an interface. RFC 4291, 2.4 */
+	assert_int_equal(route_to("febf::1", lo), ENETUNREACH);
+	assert_int_equal(descriptors_of(getpid()), before);
 }
 
 /* Has the kernel know neighbour @to of "vb0", in @state. rtnetlink(7) RTM_NEWNEIGH */

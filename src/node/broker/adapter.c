@@ -87,6 +87,7 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 		to->cc_epoch++;
 		break;
 	default:
+		fault.rule = "there is no such method";
 		m->status = -EPROTO;
 	}
 	if (m->status) {

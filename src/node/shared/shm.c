@@ -31,7 +31,7 @@ uint32_t vb_host_read(const struct vb_host_shm *host, struct vb_host_shm *copy)
 void vb_host_forget_qps(struct vb_host_memory *m, uint32_t slot)
 {
 	for (uint32_t i = 0; i < VB_CSR_QPS; i++)
-		if (m->qp_index[i] && vb_slot_of_qpn(m->qp_index[i]) == slot)
+		if (vb_slot_of_qpn(m->qp_index[i]) == slot)
 			__atomic_store_n(&m->qp_index[i], 0, __ATOMIC_RELAXED);
 }
 

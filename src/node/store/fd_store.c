@@ -83,10 +83,9 @@ int vb_fd_store_sift(int fd_store, uint32_t cnt,
 
 		if (!rc && stays(ctx, &item))
 			rc = vb_fds_send(fd_store, &item, sizeof item, &fds);
-		if (rc)
-			return rc;
 		vb_fds_close(&fds);
-		rc = item_take(fd_store, &item, &fds, 0);
+		if (!rc)
+			rc = item_take(fd_store, &item, &fds, 0);
 		if (rc)
 			return rc;
 		vb_fds_close(&fds);
