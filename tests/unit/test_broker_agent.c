@@ -455,6 +455,9 @@ static void adapter__of_no_port(void **state)
 		slots.host->device[VB_DEVICES_MAX - 1].gid[i].type =
 		    i == 3 ? VB_GID_IPV4 : VB_GID_NONE;
 	slots.host->device[VB_DEVICES_MAX - 1].active_mtu = VB_MTU_512;
+	/* What lies before the table is no device. */
+	memset(slots.host->sysfs_path, 1, sizeof slots.host->sysfs_path);
+	memset(slots.host->sysfs_note, 1, sizeof slots.host->sysfs_note);
 	vb_vendor_emit(&m, mad);
 	path.port = 0;
 	assert_true(vb_agent_answer(&agent, &slots, &path, mad, now, answer));

@@ -237,15 +237,14 @@ static void question__several_are_due(void **state)
 	struct vb_broker_msg m;
 
 	(void)state;
-	ask_out();
 	b->asks.ask[0] = *ask_out();
-	b->asks.ask[0].due = 3 * VB_SEC;
 	b->asks.ask[0].tag = 18;
 	b->asks.ask[VB_ASKS_MAX - 1] = *ask_out();
-	b->asks.ask[VB_ASKS_MAX - 1].due = VB_SEC;
+	b->asks.ask[VB_ASKS_MAX - 1].due = 3 * VB_SEC;
 	b->asks.ask[VB_ASKS_MAX - 1].tag = 19;
+	ask_out()->due = VB_SEC;
 	for (uint32_t i = 1; i <= 3; i++) {
-		static const uint32_t tags[] = {19, 17, 18};
+		static const uint32_t tags[] = {17, 18, 19};
 
 		assert_int_equal(vb_asks_due(&b->asks), i * VB_SEC);
 		vb_asks_timeouts(b, i * VB_SEC);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The mailbox of a process with a shared XRC domain: its token, its messages, and its end.
  * node/engine/mail.c */
+#include "core/adapter.h"
+#include "core/share/migration.h"
 #include "core_env.h"
 #include "descriptors.h"
 #include "node/engine/priv.h"
@@ -275,9 +277,37 @@ static void target__of_a_process_that_does_not_answer(void **state)
 	assert_int_equal(vb_engine_ask_target(&engine, x, 0x700u + PEER, &ask), -ETIMEDOUT);
 	assert_true(vb_clock_now() - before >= 2 * VB_SEC);
 	assert_true(vb_lock_is_held(&engine.lock));
+	assert_true(vb_list_is_empty(&env.hca->asks));
 	vb_engine_unlock(&engine);
 	assert_int_equal(vb_xrcd_destroy(x), 0);
 	vb_engine_close_mail(&engine);
+}
+
+/* Of a process that has ended its mailbox nothing is believed: its token is that of nobody. */
+static void receive__without_a_token(void **state)
+{
+	struct vb_xrcd *x = domain_begin();
+	struct {
+		uint32_t slot, rsv;
+		uint64_t token;
+		struct vb_xrc_msg msg;
+	} m = {.slot = PEER,
+	       .msg = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_HAVE, .qpn = 0x777, .name = name}};
+	uint64_t token;
+	int from = vb_wakeup_open(&token);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		m.token = memory.mailbox[PEER].token = i ? token : 0;
+		assert_int_equal(
+		    vb_wakeup_send(from, engine.mail.token, &(struct iovec){&m, sizeof m}, 1), 0);
+		engine.mail.look = true;
+		assert_int_equal(vb_engine_run_xrc(&engine, 0), 1);
+		assert_int_equal(questions, i); /* it has one answer */
+	}
+	assert_int_equal(vb_xrcd_destroy(x), 0);
+	vb_engine_close_mail(&engine);
+	close(from);
 }
 
 /* A number of this process that is no target, and any without a mailbox, is asked of nobody. */
@@ -308,6 +338,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(target__of_a_process_that_does_not_answer, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(target__that_is_none, setup, teardown),
+	    cmocka_unit_test_setup_teardown(receive__without_a_token, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static void ports__are_as_their_devices(void **state)
 	/* Another device comes, one changes, one goes. */
 	d.active_mtu = VB_MTU_2048;
 	d.pkey[3] = 0x8124;
-	d.ib.lmc = 9;
+	d.ib.lmc = 15;
 	d.ifindex = 4711;
 	d.parent = 1;
 	device_write(LAST - 2, &d);
@@ -133,7 +133,7 @@ static void ports__are_as_their_devices(void **state)
 		expect_port(e, i);
 		assert_int_equal(udp_of(e)->cfg.ifindex[i], slots.host->device[i - 1].ifindex);
 	}
-	assert_int_equal(e->hca->cfg.port[LAST - 1].lmc, 1);
+	assert_int_equal(e->hca->cfg.port[LAST - 1].lmc, 7);
 	assert_int_equal(e->hca->cfg.port[LAST].active_mtu, 0);
 	vb_engine_close_inside(e);
 }

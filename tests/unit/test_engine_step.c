@@ -304,15 +304,22 @@ static void events__of_the_program_and_of_cnps(void **state)
 /* A request that can only fail has its completion when the doorbell is back. */
 static void doorbell__tells_of_what_has_failed(void **state)
 {
-	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
+	static const enum vb_qp_type types[] = {VB_QPT_RC, VB_QPT_UC};
 	vb_time before = vb_clock_now();
 
 	(void)state;
-	assert_int_equal(env_modify(&env, qp, &(struct vb_qp_attr){0}, VB_QPS_ERR), 0);
-	vb_cq_arm(env.cq, false);
-	post_writes(qp, 1);
-	vb_engine_doorbell(&engine, qp, vb_clock_now());
-	assert_int_equal(heard[VB_EVENT_CQ_NOTIFY], 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct vb_qp *qp = env_rts(&env, types[i], 2, 0x123);
+
+		assert_int_equal(env_modify(&env, qp, &(struct vb_qp_attr){0}, VB_QPS_ERR), 0);
+		vb_cq_arm(env.cq, false);
+		post_writes(qp, 1);
+		engine.wait.doorbell_at = vb_clock_now(); /* that of UC waits for company */
+		engine.wait.slow = 1000000;
+		vb_engine_doorbell(&engine, qp, vb_clock_now());
+		assert_int_equal(heard[VB_EVENT_CQ_NOTIFY], i + 1);
+	}
+	assert_int_equal(engine.wait.held, VB_HELD_REQUESTS);
 	assert_true(engine.wait.doorbell_at >= before);
 	assert_true(engine.wait.progress_at >= before);
 	assert_true(engine.ran_at >= before);
