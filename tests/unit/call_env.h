@@ -244,7 +244,6 @@ struct attempt {
 	 * numbers of the kernel's headers. "*": everything. "?": some of the memory it asks for,
 	 * too, so that either answer is right. */
 	const char *optional;
-	uint32_t first; /* the calls before it always succeed; 0: each fails in its turn */
 };
 
 static inline bool is_optional(const struct attempt *a)
@@ -295,7 +294,7 @@ static inline bool attempt_once(const char *what, const struct attempt *a, uint3
  * left, and nothing that is made at last. At least @least calls are made. */
 static inline void attempt_each(const char *what, const struct attempt *a, uint32_t least)
 {
-	uint32_t n = a->first ? a->first : 1;
+	uint32_t n = 1;
 
 	while (attempt_once(what, a, n))
 		n++;

@@ -346,6 +346,131 @@ static void answers__of_several_sources(void **state)
 	assert_int_equal(sum, 3 * 32);
 }
 
+/* Of many who ask, the place of the one that was silent longest is another's: who has asked much
+ * does not begin anew for that. */
+static void answers__of_more_sources_than_places(void **state)
+{
+	uint32_t sum;
+
+	(void)state;
+	/* Whoever comes first has the first place. */
+	assert_int_equal(answers_of(100), 32);
+	for (uint32_t i = 1; i <= 2 * VB_AGENT_SOURCES; i++) {
+		path.sgid.b[13] = (uint8_t)i;
+		now += 11 * VB_MSEC;
+		assert_int_equal(answers_of(1), 1);
+	}
+	path.sgid.b[13] = 0;
+	sum = answers_of(100);
+	/* It has one answer for each 100 ms since then. */
+	assert_uint_in_range(sum, 13, 15);
+}
+
+/* The QP may be of any program, the last one, too; a slot that has no memory has none. */
+static void qp__of_any_slot(void **state)
+{
+	static const uint32_t slot[] = {VB_SLOT_FIRST, VB_SLOT_LAST};
+
+	(void)state;
+	entry->qpn = 0;
+	for (int i = 0; i < 2; i++) {
+		struct vb_slot_shm *shm = calloc(1, sizeof *shm);
+
+		assert_non_null(shm);
+		slots.group.cnt = slot[i] + 1;
+		slots.slot[slot[i]].shm = shm;
+		shm->pid = (uint32_t)getpid();
+		shm->qp_entry[VB_QP_ENTRIES - 1] = (struct vb_qp_entry){.qpn = 0x100u + slot[i],
+									.dest_qpn = PEER,
+									.state = VB_QPS_RTS,
+									.type = VB_QPT_RC,
+									.at = now,
+									.dgid = path.sgid};
+		assert_int_equal(answer_to(PEER, 7).is_qpn, 0x100u + slot[i]);
+		slots.group.cnt = slot[i];
+		expect_nothing(PEER, 7);
+		slots.slot[slot[i]].shm = NULL;
+		free(shm);
+	}
+	/* Of a slot that was never used nothing is known, nor of the numbers of no slot. */
+	expect_nothing(PEER, 0x100u + VB_SLOT_LAST);
+}
+
+/* A QP that has ended, or is in RESET, is told of for so long; one that lives for ever. */
+static void qp__for_how_long(void **state)
+{
+	vb_time at = now;
+
+	(void)state;
+	entry->at = at;
+	entry->state = VB_QPS_RESET;
+	now = at + VB_PAST_NS - VB_SEC;
+	assert_int_equal(answer_to(PEER, QPN).standing, VB_VENDOR_RESET);
+	now = at + VB_PAST_NS - VB_SEC + 1;
+	expect_nothing(PEER, QPN);
+	entry->state = VB_QPS_ERR;
+	entry->has_ended = 1;
+	now = at + VB_PAST_NS - VB_SEC;
+	assert_int_equal(answer_to(PEER, QPN).standing, VB_VENDOR_ENDED);
+	now = at + VB_PAST_NS - VB_SEC + 1;
+	expect_nothing(PEER, QPN);
+	entry->has_ended = 0;
+	now = at + 2 * VB_PAST_NS;
+	assert_int_equal(answer_to(PEER, QPN).standing, VB_VENDOR_CONNECTED);
+}
+
+/* The last history of each kind is read as the first one is, and of one QP's refusals the last. */
+static void denial__wherever_it_is(void **state)
+{
+	struct vb_slot_shm *shm = slots.slot[SLOT].shm;
+	struct vb_past_qp *past = vb_slots_past(&slots)->history;
+	struct vb_trace_event ev = {
+	    .time = now, .qpn = QPN, .id = VB_TRACE_REFUSED, .arg = {VB_DENIAL_QP_RIGHT, 2, 3, 4}};
+	struct vb_qp_history history = {.state = VB_QP_HISTORY_NONE};
+
+	(void)state;
+	vb_qp_history_add(&history, &ev, NULL);
+	ev.arg[1] = 9;
+	vb_qp_history_add(&history, &ev, NULL);
+	history.state = VB_QP_HISTORY_FAILED;
+	shm->explain.histories.used[VB_QP_HISTORIES / 64 - 1] = UINT64_C(1) << 63;
+	shm->explain.histories.history[VB_QP_HISTORIES - 1] = history;
+	assert_int_equal(answer_to(PEER, QPN).denial[1], 9);
+	memset(&shm->explain, 0, sizeof shm->explain);
+	past[VB_PAST_QPS - 1].history = history;
+	past[VB_PAST_QPS - 1].ended = now;
+	assert_int_equal(answer_to(PEER, QPN).denial[1], 9);
+	past[VB_PAST_QPS - 1].history.qpn = QPN + 0x100;
+	assert_int_equal(answer_to(PEER, QPN).denial[1], 0);
+}
+
+/* A question that came by no port has an answer without addresses. */
+static void adapter__of_no_port(void **state)
+{
+	struct vb_vendor_msg m = {.attr = VB_VENDOR_ADAPTER};
+	uint8_t mad[VB_MAD_LEN], answer[VB_MAD_LEN];
+
+	(void)state;
+	for (int i = 0; i < VB_GIDS_MAX; i++)
+		slots.host->device[VB_DEVICES_MAX - 1].gid[i].type =
+		    i == 3 ? VB_GID_IPV4 : VB_GID_NONE;
+	slots.host->device[VB_DEVICES_MAX - 1].active_mtu = VB_MTU_512;
+	/* What lies before the table is no device. */
+	memset(slots.host->sysfs_path, 1, sizeof slots.host->sysfs_path);
+	memset(slots.host->sysfs_note, 1, sizeof slots.host->sysfs_note);
+	vb_vendor_emit(&m, mad);
+	path.port = 0;
+	assert_true(vb_agent_answer(&agent, &slots, &path, mad, now, answer));
+	assert_int_equal(vb_vendor_parse(&m, answer), 0);
+	assert_int_equal(m.adapter.gid_cnt, 0);
+	assert_int_equal(m.adapter.mtu, 0);
+	path.port = VB_DEVICES_MAX;
+	assert_true(vb_agent_answer(&agent, &slots, &path, mad, now, answer));
+	assert_int_equal(vb_vendor_parse(&m, answer), 0);
+	assert_int_equal(m.adapter.gid_cnt, 1);
+	assert_int_equal(m.adapter.mtu, VB_MTU_512);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +485,11 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(request__of_another_class, setup, teardown),
 	    cmocka_unit_test_setup_teardown(answers__are_limited, setup, teardown),
 	    cmocka_unit_test_setup_teardown(answers__of_several_sources, setup, teardown),
+	    cmocka_unit_test_setup_teardown(answers__of_more_sources_than_places, setup, teardown),
+	    cmocka_unit_test_setup_teardown(qp__of_any_slot, setup, teardown),
+	    cmocka_unit_test_setup_teardown(qp__for_how_long, setup, teardown),
+	    cmocka_unit_test_setup_teardown(denial__wherever_it_is, setup, teardown),
+	    cmocka_unit_test_setup_teardown(adapter__of_no_port, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

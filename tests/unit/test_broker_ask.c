@@ -191,6 +191,70 @@ static void question__is_refused(void **state)
 	}
 }
 
+/* Whether a question with one thing changed is taken, as far as it goes without an adapter. */
+static int asked(const struct vb_broker_ask *a)
+{
+	struct vb_broker_msg m, said;
+
+	vb_broker_msg_init(&m, VB_BROKER_ASK);
+	m.slot = 9;
+	m.ask = *a;
+	vb_asks_begin(b, &b->conn[3], &m, VB_SEC);
+	m.status = heard(&said);
+	assert_int_equal(said.slot, 9);
+	return m.status;
+}
+
+/* Up to its bounds a question is right. */
+static void question__at_its_bounds(void **state)
+{
+	struct vb_broker_ask a = question();
+
+	(void)state;
+	a.len = VB_GSI_MESSAGE_MAX;
+	a.attempts = VB_BROKER_ATTEMPTS_MAX;
+	a.timeout = 5 * VB_SEC;
+	assert_int_equal(asked(&a), -ENOTCONN);
+	a.timeout++;
+	assert_int_equal(asked(&a), -EINVAL);
+	a = question();
+	a.attempts = 1;
+	a.timeout = 0;
+	assert_int_equal(asked(&a), -ENOTCONN);
+	a.len = VB_MAD_LEN + 4;
+	assert_int_equal(asked(&a), -ENOTCONN);
+	/* The last place is as good as any, and free again after each that failed. */
+	for (int n = 0; n < VB_ASKS_MAX - 1; n++)
+		b->asks.ask[n].tid = 1;
+	for (int n = 0; n < 2; n++)
+		assert_int_equal(asked(&a), -ENOTCONN);
+	assert_int_equal(b->asks.ask[VB_ASKS_MAX - 1].tid, 0);
+}
+
+/* Of several questions each has its own time, and the next one that is due counts. */
+static void question__several_are_due(void **state)
+{
+	struct vb_broker_msg m;
+
+	(void)state;
+	b->asks.ask[0] = *ask_out();
+	b->asks.ask[0].tag = 18;
+	b->asks.ask[VB_ASKS_MAX - 1] = *ask_out();
+	b->asks.ask[VB_ASKS_MAX - 1].due = 3 * VB_SEC;
+	b->asks.ask[VB_ASKS_MAX - 1].tag = 19;
+	ask_out()->due = VB_SEC;
+	for (uint32_t i = 1; i <= 3; i++) {
+		static const uint32_t tags[] = {17, 18, 19};
+
+		assert_int_equal(vb_asks_due(&b->asks), i * VB_SEC);
+		vb_asks_timeouts(b, i * VB_SEC);
+		assert_int_equal(heard(&m), -ETIMEDOUT);
+		assert_int_equal(m.slot, tags[i - 1]);
+		assert_int_equal(heard(&m), 1);
+	}
+	assert_int_equal(vb_asks_due(&b->asks), VB_NEVER);
+}
+
 /* A socket that programs connect to, and its name. */
 static int listener_open(struct sockaddr_un *a, socklen_t *len)
 {
@@ -248,6 +312,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(answer__to_who_has_gone, setup, teardown),
 	    cmocka_unit_test_setup_teardown(answer__that_does_not_come, setup, teardown),
 	    cmocka_unit_test_setup_teardown(question__is_refused, setup, teardown),
+	    cmocka_unit_test_setup_teardown(question__at_its_bounds, setup, teardown),
+	    cmocka_unit_test_setup_teardown(question__several_are_due, setup, teardown),
 	    cmocka_unit_test_setup_teardown(connections__as_many_as_the_table, setup, teardown),
 	};
 

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/ipv6.h>
+#include <sys/resource.h>
 
 /* Nothing is preloaded into the broker, whatever the program was started with. */
 static void spawn__without_preload(void **state)
@@ -182,6 +183,47 @@ static void rest__again_after_each_client(void **state)
 	assert_true(port_gets_free());
 	assert_int_equal(kill(pid, SIGTERM), 0);
 	assert_true(process_ends(pid));
+}
+
+/* A broker in a child of the test's, which sees how it ends. */
+static pid_t broker_start(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(vb_broker_main());
+	for (int ms = 0; ms < BROKER_PATIENCE_MS; ms++) {
+		struct vb_broker_observer o;
+
+		if (vb_broker_observe(&o, false, broker_why, sizeof broker_why) == 0) {
+			vb_broker_observe_end(&o);
+			return pid;
+		}
+		(void)poll(NULL, 0, 1);
+	}
+	fail_msg("no broker: %s", broker_why);
+	return -1;
+}
+
+/* One that has histories to tell, and no descriptors for a host memory without the adapter, ends in
+ * good order. */
+static void rest__without_descriptors(void **state)
+{
+	pid_t pid = broker_start();
+	struct vb_broker_client c = client_connect();
+	const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+	int status;
+
+	(void)state;
+	assert_int_equal(c.host->broker_pid, pid);
+	tell_of_trouble(&c);
+	assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &none, NULL), 0);
+	vb_broker_disconnect(&c);
+	assert_true(process_ends(pid));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(port_gets_free());
 }
 
 /* Violations that one process has counted are told to all: ibv_query_port() adds those of others.
@@ -363,6 +405,7 @@ int main(void)
 	    cmocka_unit_test_teardown(refresh__leaves_no_descriptors, end_broker),
 	    cmocka_unit_test_teardown(counters__violations_are_of_the_port, end_broker),
 	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),
+	    cmocka_unit_test_teardown(rest__without_descriptors, end_broker),
 	    cmocka_unit_test(end__by_each_signal),
 	    cmocka_unit_test(end__with_a_program_keeps_the_adapter),
 	    cmocka_unit_test_teardown(keeper__is_there_while_the_adapter_is_kept, end_broker),

@@ -56,9 +56,6 @@ static void on_mad(void *ctx, const struct vb_path *path, const uint8_t *mad, ui
 	(void)ctx, (void)path, (void)mad, (void)len, (void)now;
 }
 
-/* The first call of the links and all else that is plugged into QP1's engine, once there is one. */
-#define GSI_PLUGS 6
-
 static int gsi_make(void)
 {
 	char why[256];
@@ -125,11 +122,7 @@ static int bell_make(void)
 static void engine__is_open_or_not(void **state)
 {
 	static const struct attempt
-	    mads = {.before = host_before,
-		    .make = gsi_make,
-		    .end = gsi_end,
-		    .optional = "?",
-		    .first = GSI_PLUGS},
+	    mads = {.before = host_before, .make = gsi_make, .end = gsi_end, .optional = "?"},
 	    sleeper = {.before = engine_before, .make = sleeper_make, .end = engine_end},
 	    thread = {.before = engine_before, .make = thread_make, .end = engine_end},
 	    doorbell = {.before = engine_before, .make = bell_make, .end = engine_end};

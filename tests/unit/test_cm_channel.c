@@ -7,10 +7,12 @@
 #include "descriptors.h"
 #include "node/broker/state.h"
 #include "node/cm/serve.h"
+#include "node/host/clock.h"
 #include "ucma/abi.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -401,6 +403,178 @@ static void events__are_told_without_qp1(void **state)
 	close(p.fd);
 }
 
+/* A channel of the broker before goes on at its place, and takes no other's. One that cannot be
+ * watched is closed. */
+static void adopt__at_its_place(void **state)
+{
+	struct program p;
+	unsigned before;
+	int pair[2];
+
+	(void)state;
+	program_open(&p, 0);
+	before = descriptors_of(getpid());
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	vb_channel_adopt(&cm, 0, 99, pair[1]);
+	assert_int_equal(descriptors_of(getpid()), before + 1);
+	assert_true(cm.channel[0]->token == p.token);
+	loop.err = -ENOMEM;
+	assert_int_equal(close(pair[0]), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	vb_channel_adopt(&cm, VB_CM_CHANNELS_MAX - 1, 99, pair[1]);
+	assert_int_equal(descriptors_of(getpid()), before + 1);
+	assert_null(cm.channel[VB_CM_CHANNELS_MAX - 1]);
+	assert_int_equal(cm.channel_cnt, 1);
+	loop.err = 0;
+	assert_int_equal(close(pair[0]), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	vb_channel_adopt(&cm, VB_CM_CHANNELS_MAX - 1, 99, pair[1]);
+	assert_ptr_equal(vb_channel_find(&cm, 99), cm.channel[VB_CM_CHANNELS_MAX - 1]);
+	assert_false(cm.channel[VB_CM_CHANNELS_MAX - 1]->is_held);
+	assert_int_equal(cm.hold_until, VB_NEVER);
+	close(pair[0]);
+	close(p.fd);
+}
+
+/* One whose events were being taken back is held for that, longer on a slow machine. */
+static void adopt__while_events_come_back(void **state)
+{
+	struct vb_cm_kept *kept = calloc(1, sizeof *kept);
+	vb_time before = vb_clock_now();
+	int pair[2];
+
+	(void)state;
+	assert_non_null(kept);
+	cm.memory.kept = kept;
+	kept->channel[3].token = 99;
+	kept->channel[3].is_held = 1;
+	kept->channel[3].hold_serial = 55;
+	cm.slow = 3;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	vb_channel_adopt(&cm, 3, 99, pair[1]);
+	assert_true(cm.channel[3]->is_held);
+	assert_true(cm.channel[3]->hold_serial == 55);
+	assert_null(cm.channel[3]->holder);
+	assert_true(cm.hold_until >= before + 3 * VB_SEC &&
+		    cm.hold_until <= vb_clock_now() + 3 * VB_SEC);
+	/* Who has asked before goes on by its call, and nobody else. */
+	assert_false(vb_channel_hold(cm.channel[3], &pair[0], 56));
+	vb_channels_timeouts(&cm, cm.hold_until - 1);
+	assert_true(cm.channel[3]->is_held);
+	vb_channels_timeouts(&cm, cm.hold_until);
+	assert_false(cm.channel[3]->is_held);
+	assert_int_equal(cm.hold_until, VB_NEVER);
+	assert_true(vb_channel_hold(cm.channel[3], &pair[0], 56));
+	assert_false(vb_channel_hold(cm.channel[3], &pair[1], 56));
+	assert_true(vb_channel_hold(cm.channel[3], &pair[0], 57));
+	/* Whose call it is no longer returns nothing. */
+	vb_channel_return(cm.channel[3], &pair[1], 57, NULL, 0);
+	assert_true(cm.channel[3]->is_held);
+	vb_channels_timeouts(&cm, VB_NEVER);
+	assert_true(cm.channel[3]->is_held); /* its holder lives */
+	vb_channel_close(&cm, 3, 0);
+	cm.memory.kept = NULL;
+	free(kept);
+	close(pair[0]);
+}
+
+/* More numbers of events than there can be out are not looked at. */
+static void events__more_come_back_than_are_out(void **state)
+{
+	struct program p;
+	struct vb_ucma_destroy_id d;
+	uint64_t number;
+	uint32_t stays;
+
+	(void)state;
+	program_open(&p, 0);
+	d = (struct vb_ucma_destroy_id){.id = event_make(&p)};
+	stays = event_make(&p);
+	assert_int_equal(command(&p, 0, VB_UCMA_DESTROY_ID, &d, sizeof d, 4), -EINPROGRESS);
+	call.returns = true;
+	call.extra_len = VB_CM_CALL_BODY - call.len;
+	memset(call.body + call.len, 0xff, call.extra_len);
+	assert_int_equal(served(&p, call.len + call.extra_len, NULL), 8 + sizeof d);
+	/* They were not among these: so they have been taken. */
+	while (recv(p.fd, &answer, sizeof answer, MSG_DONTWAIT) > 0)
+		;
+	d.id = stays;
+	assert_int_equal(command(&p, 0, VB_UCMA_DESTROY_ID, &d, sizeof d, 4), 8 + sizeof d);
+	assert_int_equal(event_take(&p, &number), UINT32_MAX);
+	close(p.fd);
+}
+
+/* A pair has room for as many events as its buffer holds, and one; 64 at most. */
+static void events__as_many_as_the_pair_holds(void **state)
+{
+	static const int sizes[] = {1, 20000, 1 << 20};
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		struct program p;
+		int bytes = 0;
+		socklen_t len = sizeof bytes;
+		uint32_t wanted;
+
+		program_open(&p, sizes[i]);
+		assert_int_equal(getsockopt(cm.channel[0]->fd, SOL_SOCKET, SO_SNDBUF, &bytes, &len),
+				 0);
+		wanted = 1 + ((uint32_t)bytes - 1) / cm.event_bytes;
+		assert_int_equal(cm.channel[0]->room,
+				 wanted < VB_UCMA_OUT_MAX ? wanted : VB_UCMA_OUT_MAX);
+		for (uint32_t n = 0; n < cm.channel[0]->room; n++)
+			(void)event_make(&p);
+		assert_int_equal(vb_ucma_events_out(cm.channel[0]->file), cm.channel[0]->room);
+		(void)event_make(&p);
+		assert_int_equal(vb_ucma_events_out(cm.channel[0]->file), cm.channel[0]->room);
+		vb_channel_close(&cm, 0, now);
+		close(p.fd);
+	}
+}
+
+/* What is no call is answered so: without its descriptors, or not to be posted. */
+static void calls__that_are_none(void **state)
+{
+	const struct vb_ucma_hdr get = {.cmd = VB_UCMA_GET_EVENT};
+	struct program p;
+
+	(void)state;
+	program_open(&p, 0);
+	vb_cm_serve(&cm, &p.who, &call, -EMFILE, &(struct vb_fds){.cnt = 0}, &answer, now);
+	assert_int_equal(answer.status, -EMFILE);
+	vb_cm_serve(&cm, &p.who, &call, 0, &(struct vb_fds){.cnt = 0}, &answer, now);
+	assert_int_equal(answer.status, -EINVAL);
+	call = (struct vb_cm_call){.op = VB_CM_CALL_POST, .channel = p.token, .len = sizeof get};
+	memcpy(call.body, &get, sizeof get);
+	assert_int_equal(served(&p, call.len, NULL), -EINVAL);
+	call.channel ^= 4;
+	assert_int_equal(served(&p, call.len, NULL), -EINVAL);
+	close(p.fd);
+}
+
+/* A REQ has an ID that no program gives, and is repeated after a tenth of a second. IBA 13.4.6.4 */
+static void request__leaves_and_is_repeated(void **state)
+{
+	struct vb_ucma_resolve_route r = {.timeout_ms = 1000};
+	struct vb_ucma_connect c = {.param = {.qp_num = 5, .valid = 1}};
+	uint8_t mad[VB_MAD_LEN];
+	struct vb_mad_hdr h;
+	struct vb_path path;
+	struct program p;
+	uint16_t pkey;
+
+	(void)state;
+	program_open(&p, 0);
+	r.id = c.id = event_make(&p);
+	assert_int_equal(command(&p, 0, VB_UCMA_RESOLVE_ROUTE, &r, sizeof r, 0), 8 + sizeof r);
+	assert_int_equal(command(&p, 0, VB_UCMA_CONNECT, &c, sizeof c, 0), 8 + sizeof c);
+	assert_true(vb_ucma_poll_transmit(cm.ucma, &path, &pkey, mad));
+	vb_mad_hdr_parse(&h, mad);
+	assert_true(h.tid >> 32 & VB_CM_HOST_TID);
+	assert_true(vb_ucma_poll_timeout(cm.ucma) == now + 100 * VB_MSEC);
+	close(p.fd);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -413,6 +587,12 @@ int main(void)
 	    T(events__go_on_without_who_took_them_back),
 	    T(events__go_with_their_id),
 	    T(events__are_told_without_qp1),
+	    T(adopt__at_its_place),
+	    T(adopt__while_events_come_back),
+	    T(events__more_come_back_than_are_out),
+	    T(events__as_many_as_the_pair_holds),
+	    T(calls__that_are_none),
+	    T(request__leaves_and_is_repeated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "cmocka_env.h"
 #include "deny.h"
+#include "descriptors.h"
 #include "netns.h"
 #include "node/cm/env.h"
 
@@ -138,6 +139,93 @@ static void route__from_a_link_local_address(void **state)
 	assert_int_equal(env.local(env.ctx, &to, &l), -EADDRNOTAVAIL);
 }
 
+/* Takes the address @a of "lo" away. */
+static void remove_address(const struct vb_gid *a)
+{
+	struct in6_ifreq r = {.ifr6_prefixlen = 64, .ifr6_ifindex = 1};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&r.ifr6_addr, a->b, 16);
+	assert_int_equal(ioctl(fd, SIOCDIFADDR, &r), 0);
+	close(fd);
+}
+
+/* The kernel says why there is no way, and is asked anew after a moment: addresses come and go.
+ * Nothing stays open, whatever it says. */
+static void route__that_is_none(void **state)
+{
+	struct vb_ucma_env env = vb_cm_env(&broker);
+	struct vb_device *d = &memory.host.device[0];
+	struct vb_ucma_addr to = {.family = AF_INET6}, far = address(1), from = address(1), any;
+	struct vb_ucma_local l;
+	unsigned before = descriptors_of(getpid());
+
+	(void)state;
+	assert_int_equal(inet_pton(AF_INET6, "2001:db8::7", to.gid.b), 1);
+	memset(&memory.host, 0, sizeof memory.host);
+	memory.host.device_cnt = 1;
+	d->ifindex = 1;
+	d->gid[0] = (struct vb_gid_entry){to.gid, VB_GID_IPV6};
+	d->gid[1] = (struct vb_gid_entry){address(1).gid, VB_GID_IPV4};
+	broker.slots.host = &memory.host;
+	add_address(&to.gid);
+	any = (struct vb_ucma_addr){.family = AF_INET6};
+	assert_int_equal(env.route(env.ctx, &any, &to, &l), 0);
+	assert_true(vb_gid_eq(&any.gid, &to.gid));
+	remove_address(&to.gid);
+	(void)poll(NULL, 0, 50);
+	for (int i = 0; i < 3; i++) {
+		any = (struct vb_ucma_addr){.family = AF_INET6};
+		assert_int_equal(env.route(env.ctx, &any, &to, &l), -ENETUNREACH);
+	}
+	/* An answer that is none is not kept. */
+	add_address(&to.gid);
+	any = (struct vb_ucma_addr){.family = AF_INET6};
+	assert_int_equal(env.route(env.ctx, &any, &to, &l), 0);
+	/* From an address that is not this host's there is none. */
+	far.gid.b[12] = 10;
+	assert_int_equal(env.route(env.ctx, &far, &from, &l), -EADDRNOTAVAIL);
+	/* The same destination from elsewhere, or another one, is another question. */
+	from = address(1);
+	to = address(1);
+	assert_int_equal(env.route(env.ctx, &from, &to, &l), 0);
+	from = address(2);
+	assert_int_equal(env.route(env.ctx, &from, &to, &l), -ENODEV);
+	assert_int_equal(from.gid.b[15], 2);
+	any = (struct vb_ucma_addr){.family = AF_INET};
+	to.gid.b[12] = 10;
+	assert_int_equal(env.route(env.ctx, &any, &to, &l), -ENETUNREACH);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* A group needs no route where the program says from where, and QP1 for its members. */
+static void group__from_where_the_program_says(void **state)
+{
+	struct vb_ucma_env env = vb_cm_env(&broker);
+	struct vb_ucma_addr to = {.family = AF_INET, .gid = {{[10] = 0xff, 0xff, 239, 1, 2, 3}}};
+	struct vb_ucma_addr from = address(1);
+	struct vb_ucma_local l = {.hca_port = 1};
+
+	(void)state;
+	memset(&memory.host, 0, sizeof memory.host);
+	memory.host.device_cnt = 1;
+	memory.host.device[0].ifindex = 1;
+	memory.host.device[0].gid[5] = (struct vb_gid_entry){from.gid, VB_GID_IPV4};
+	broker.slots.host = &memory.host;
+	assert_int_equal(env.route(env.ctx, &from, &to, &l), 0);
+	assert_int_equal(l.gid_index, 5);
+	assert_int_equal(l.hca_port, 1);
+	broker.cm = NULL;
+	assert_int_equal(env.group(env.ctx, &l, &to.gid, true), -ENODEV);
+	/* An address of no interface is not this host's, and looking leaves nothing open. */
+	from.gid.b[12] = 9;
+	unsigned before = descriptors_of(getpid());
+
+	assert_int_equal(env.route(env.ctx, &from, &to, &l), -ENODEV);
+	assert_int_equal(env.local(env.ctx, &from, &l), -EADDRNOTAVAIL);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
 /* A virtual function has the addresses of its physical one, which they lead to. */
 static void local__of_the_physical_function(void **state)
 {
@@ -207,6 +295,8 @@ int main(void)
 	    cmocka_unit_test(route__from_where_the_program_says),
 	    cmocka_unit_test(local__errors),
 	    cmocka_unit_test(route__from_a_link_local_address),
+	    cmocka_unit_test(route__that_is_none),
+	    cmocka_unit_test(group__from_where_the_program_says),
 	    cmocka_unit_test(local__of_the_physical_function),
 	    cmocka_unit_test(ports__below_1024),
 	};

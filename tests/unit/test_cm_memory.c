@@ -19,7 +19,7 @@
 
 static struct vb_slots *slots;
 static struct vb_cm_memory *m;
-static uint32_t seen[4];
+static uint32_t seen[VB_CM_CHANNELS_MAX];
 
 static int begin(void **state)
 {
@@ -54,7 +54,7 @@ static int end(void **state)
 static void on_channel(void *ctx, uint32_t index, uint64_t token, int fd)
 {
 	(void)ctx;
-	assert_true(index < 4);
+	assert_true(index < VB_CM_CHANNELS_MAX);
 	assert_int_equal(token, 100 + index);
 	seen[index]++;
 	close(fd);
@@ -79,6 +79,94 @@ static void open__of_another_version(void **state)
 	vb_cm_memory_close(m);
 	assert_int_equal(vb_cm_memory_open(m, slots), -EPROTO);
 	assert_null(m->kept);
+}
+
+/* Nor is a memory of something else. */
+static void open__of_no_broker(void **state)
+{
+	unsigned before = descriptors_of(getpid());
+
+	(void)state;
+	m->kept->magic++;
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), -EPROTO);
+	assert_null(m->kept);
+	assert_int_equal(descriptors_of(getpid()), before);
+	/* Nothing is kept in none, and nothing found. */
+	uint64_t serial = 7;
+
+	add_channel(0);
+	vb_cm_memory_remove(m, 0);
+	vb_cm_memory_hold(m, 0, true, 5);
+	vb_cm_memory_put_answer(m, 0, 5, &(struct vb_cm_answer){.len = 1});
+	assert_null(vb_cm_memory_answer(m, 0, 5));
+	assert_false(vb_cm_memory_is_held(m, 0, &serial));
+	assert_int_equal(serial, 0);
+}
+
+/* Channels lie in stores by their number, of so many each: every one of them is found, up to the
+ * last, and counted in its own. */
+static void walk__of_every_store(void **state)
+{
+	static const uint32_t index[] = {0, VB_CM_STORE_CHANNELS - 1, VB_CM_STORE_CHANNELS,
+					 VB_CM_CHANNELS_MAX - 1};
+	static const uint32_t in_store[] = {2, 1, 1};
+	static const uint32_t store[] = {0, 1, VB_CM_STORES - 1};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		add_channel(index[i]);
+	for (uint32_t i = 0; i < VB_CM_STORES; i++)
+		assert_int_equal(slots->channels_fd[i] >= 0,
+				 i == 0 || i == 1 || i == VB_CM_STORES - 1);
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), 1);
+	vb_cm_memory_walk(m, on_channel, NULL);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(seen[index[i]], 1);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(m->item_cnt[store[i]], in_store[i]);
+	assert_int_equal(m->item_cnt[2], 0);
+}
+
+/* A store is sifted when it has half as many more items than it has channels: those of channels
+ * that are open stay, and are counted, in any store. */
+static void add__sifts_its_store(void **state)
+{
+	const uint32_t first = VB_CM_STORE_CHANNELS, most = 3 * VB_CM_STORE_CHANNELS / 2;
+
+	(void)state;
+	add_channel(first + 5);
+	add_channel(first + 6);
+	for (uint32_t i = 2; i < most; i++) {
+		assert_int_equal(m->item_cnt[1], i);
+		add_channel(first);
+		vb_cm_memory_remove(m, first);
+	}
+	assert_int_equal(m->item_cnt[1], most);
+	add_channel(first + 7);
+	assert_int_equal(m->item_cnt[1], 3);
+	assert_int_equal(m->item_cnt[0], 0);
+	vb_cm_memory_walk(m, on_channel, NULL);
+	for (uint32_t i = 5; i < 8; i++)
+		assert_int_equal(seen[first + i], 1);
+}
+
+/* An answer that is longer than any is none, whoever wrote that; one may be as long as there is
+ * room. */
+static void answer__as_long_as_there_is_room(void **state)
+{
+	static struct vb_cm_answer a = {.status = 24, .len = VB_CM_ANSWER_BODY};
+
+	(void)state;
+	a.body[VB_CM_ANSWER_BODY - 1] = 7;
+	add_channel(3);
+	vb_cm_memory_put_answer(m, 3, 9, &a);
+	vb_journal_commit(&m->kept->journal, m->kept);
+	assert_non_null(vb_cm_memory_answer(m, 3, 9));
+	assert_int_equal(vb_cm_memory_answer(m, 3, 9)->body[VB_CM_ANSWER_BODY - 1], 7);
+	m->kept->channel[3].answer.len++;
+	assert_null(vb_cm_memory_answer(m, 3, 9));
 }
 
 /* Each channel is found once; one whose end is not there has ended. */
@@ -327,6 +415,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    T(open__of_another_version),
+	    T(open__of_no_broker),
+	    T(walk__of_every_store),
+	    T(add__sifts_its_store),
+	    T(answer__as_long_as_there_is_room),
 	    T(add__store_that_is_not_kept),
 	    T(add__begins_afresh),
 	    T(add__after_many_that_have_gone),

@@ -212,6 +212,126 @@ static void post__pending(void **state)
 			 offsetof(struct vb_cm_call, body) + VB_CM_POST_BODY);
 }
 
+/* A program believes no length of an answer: what does not fit is none. It waits for the answer to
+ * its last call. */
+static void answer__that_is_too_long(void **state)
+{
+	static const struct {
+		uint32_t len, ahead, len_is, ahead_is;
+	} c[] = {
+	    {VB_CM_ANSWER_BODY, 0, VB_CM_ANSWER_BODY, 0},
+	    {VB_CM_ANSWER_BODY + 1, 5, 0, 0},
+	    {UINT32_MAX, UINT32_MAX, 0, 0},
+	    {8, VB_CM_ANSWER_BODY - 8, 8, VB_CM_ANSWER_BODY - 8},
+	    {8, VB_CM_ANSWER_BODY - 7, 8, 0},
+	    {9, VB_CM_ANSWER_BODY - 16, 9, VB_CM_ANSWER_BODY - 16},
+	    {9, VB_CM_ANSWER_BODY - 15, 9, 0},
+	    {1, UINT32_MAX, 1, 0},
+	};
+	static struct {
+		struct vb_cm_answer a;
+		uint8_t behind[16];
+	} got;
+
+	(void)state;
+	memset(&page, 0, sizeof page);
+	for (uint32_t i = 0; i < VB_CM_ANSWER_BODY; i++)
+		page.answer.body[i] = (uint8_t)(i * 7 + 1);
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		uint32_t at = (c[i].len_is + 7) & ~7u;
+
+		page.answer.len = c[i].len;
+		page.answer.ahead_len = c[i].ahead;
+		memset(&got, 0, sizeof got);
+		page.called = 5;
+		page.answered = 4;
+		assert_false(vb_cm_page_answer(&page, &got.a));
+		page.answered = 5;
+		assert_true(vb_cm_page_answer(&page, &got.a));
+		assert_int_equal(got.a.len, c[i].len_is);
+		assert_int_equal(got.a.ahead_len, c[i].ahead_is);
+		assert_memory_equal(got.a.body, page.answer.body, c[i].len_is);
+		if (c[i].ahead_is)
+			assert_memory_equal(got.a.body + at, page.answer.body + at, c[i].ahead_is);
+		else if (c[i].len_is < VB_CM_ANSWER_BODY)
+			assert_int_equal(got.a.body[c[i].len_is], 0);
+		assert_int_equal(got.behind[0], 0);
+	}
+}
+
+/* Nor does the broker believe those of a call; what it takes is a copy. */
+static void call__that_is_too_long(void **state)
+{
+	static const struct {
+		uint32_t len, extra;
+		bool is_one;
+	} c[] = {
+	    {0, 0, true},
+	    {VB_CM_CALL_BODY, 0, true},
+	    {0, VB_CM_CALL_BODY, true},
+	    {9, VB_CM_CALL_BODY - 9, true},
+	    {VB_CM_CALL_BODY + 1, 0, false},
+	    {9, VB_CM_CALL_BODY - 8, false},
+	    {UINT32_MAX, 2, false},
+	    {2, UINT32_MAX, false},
+	};
+	static struct vb_cm_call call;
+	uint32_t served = 4;
+
+	(void)state;
+	memset(&page, 0, sizeof page);
+	memset(page.call.body, 0x5a, sizeof page.call.body);
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		size_t n = offsetof(struct vb_cm_call, body) + c[i].len + c[i].extra;
+
+		memset(&call, 0, sizeof call);
+		page.call.len = c[i].len;
+		page.call.extra_len = c[i].extra;
+		page.called++;
+		assert_true(vb_cm_page_is_called(&page, served));
+		assert_int_equal(vb_cm_page_take(&page, &served, &call), c[i].is_one ? n : 0);
+		assert_int_equal(served, page.called);
+		assert_false(vb_cm_page_is_called(&page, served));
+		if (!c[i].is_one)
+			continue;
+		for (uint32_t k = 0; k < VB_CM_CALL_BODY; k++)
+			assert_int_equal(call.body[k], k < c[i].len + c[i].extra ? 0x5a : 0);
+	}
+}
+
+/* Who writes hears whether the other one has to be told; what is written is as long as it is. */
+static void page__who_has_to_be_told(void **state)
+{
+	static struct vb_cm_call call = {.len = 3, .extra_len = 2};
+	static struct vb_cm_answer answer = {.len = 4};
+
+	(void)state;
+	memset(&page, 0, sizeof page);
+	memset(call.body, 7, sizeof call.body);
+	memset(answer.body, 9, sizeof answer.body);
+	for (uint32_t i = 1; i <= 2; i++) {
+		vb_cm_page_look(&page, i == 2);
+		assert_int_equal(vb_cm_page_call(&page, &call), i != 2);
+		assert_int_equal(page.called, i);
+		vb_cm_page_sleep(&page, i == 2);
+		assert_int_equal(
+		    vb_cm_page_give(&page, i, &answer, offsetof(struct vb_cm_answer, body) + 4),
+		    i == 2);
+		assert_int_equal(page.answered, i);
+	}
+	assert_int_equal(page.call.body[4], 7);
+	assert_int_equal(page.call.body[5], 0);
+	assert_int_equal(page.answer.body[3], 9);
+	assert_int_equal(page.answer.body[4], 0);
+	assert_true(vb_cm_page_is_served(&page));
+	vb_cm_page_end(&page);
+	assert_false(vb_cm_page_is_served(&page));
+	/* More than the ring holds is told as it is to the broker, and as a full ring here. */
+	page.posted = page.carried_out + VB_CM_POSTS + 7;
+	assert_int_equal(vb_cm_page_posts(&page, page.carried_out), VB_CM_POSTS + 7);
+	assert_int_equal(vb_cm_page_pending(&page), VB_CM_POSTS);
+}
+
 #define MEETINGS 50000u
 
 static _Atomic uint32_t arrived; /* at a meeting, of both */
@@ -266,10 +386,10 @@ static void call__seen_or_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(call__seen_or_told),
-	    cmocka_unit_test(call__always_answered),
-	    cmocka_unit_test(post__none_is_missed),
-	    cmocka_unit_test(post__pending),
+	    cmocka_unit_test(call__seen_or_told),       cmocka_unit_test(call__always_answered),
+	    cmocka_unit_test(post__none_is_missed),     cmocka_unit_test(post__pending),
+	    cmocka_unit_test(answer__that_is_too_long), cmocka_unit_test(call__that_is_too_long),
+	    cmocka_unit_test(page__who_has_to_be_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

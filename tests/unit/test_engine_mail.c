@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The mailbox of a process with a shared XRC domain: its token, its messages, and its end.
  * node/engine/mail.c */
+#include "core/adapter.h"
+#include "core/share/migration.h"
 #include "core_env.h"
 #include "descriptors.h"
 #include "node/engine/priv.h"
@@ -8,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #define OWN 2u
 #define PEER 3u
@@ -124,11 +127,218 @@ static void send__to_who_has_a_mailbox(void **state)
 	vb_engine_close_mail(&engine);
 }
 
+/* What no engine sends is thrown away: too short for an envelope, from a slot that there is not, or
+ * from one whose owner has no mailbox. */
+static void receive__what_no_engine_sends(void **state)
+{
+	static const struct {
+		uint32_t slot, rsv;
+		uint64_t token;
+	} wrong[] = {{VB_SLOT_CNT, 0, 5}, {UINT32_MAX, 0, 5}, {PEER, 0, 0}, {PEER, 0, 6}};
+	uint64_t token;
+	int from = vb_wakeup_open(&token);
+	char little[8] = "little";
+
+	(void)state;
+	engine.mail.fd = vb_wakeup_open(&engine.mail.token);
+	memory.mailbox[PEER].token = 0;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(
+		    vb_wakeup_send(from, engine.mail.token,
+				   &(struct iovec){(void *)(uintptr_t)&wrong[i], sizeof wrong[i]},
+				   1),
+		    0);
+	memory.mailbox[PEER].token = 5;
+	assert_int_equal(
+	    vb_wakeup_send(from, engine.mail.token, &(struct iovec){little, sizeof little}, 1), 0);
+	memory.mailbox[OWN].sent = 5;
+	engine.adopts = true;
+	engine.broker.host = &memory.host;
+	assert_int_equal(vb_engine_run_xrc(&engine, 0), 5);
+	assert_false(vb_engine_has_mail(&engine));
+	assert_int_equal(engine.mail.due, VB_NEVER);
+	vb_engine_close_mail(&engine);
+	close(from);
+}
+
+/* About once a second it is looked whether the others are there: what was found is told at once. A
+ * process without a mailbox has nothing to look for. */
+static void probe__is_followed_up(void **state)
+{
+	(void)state;
+	engine.mail.due = 5;
+	vb_engine_probe_xrc(&engine, 7);
+	assert_int_equal(engine.mail.due, 5);
+	engine.mail.fd = vb_wakeup_open(&engine.mail.token);
+	vb_engine_probe_xrc(&engine, 7);
+	assert_int_equal(engine.mail.due, 7);
+	/* Nothing waits. */
+	vb_engine_retry_xrc(&engine, 8);
+	assert_int_equal(engine.mail.due, VB_NEVER);
+	/* A descriptor that shows something counts as much as the count does. */
+	engine.mail.seen = memory.mailbox[OWN].sent = UINT32_MAX;
+	assert_false(vb_engine_has_mail(&engine));
+	engine.mail.look = true;
+	assert_true(vb_engine_has_mail(&engine));
+	engine.mail.look = false;
+	memory.mailbox[OWN].sent++;
+	assert_true(vb_engine_has_mail(&engine));
+	vb_engine_close_mail(&engine);
+	assert_false(vb_engine_has_mail(&engine));
+}
+
+/* A domain that no mailbox can be had for stays this process's own. */
+static void mailbox__is_not_to_be_had(void **state)
+{
+	struct rlimit was, none;
+	struct vb_xrcd *x;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = was.rlim_max};
+	assert_int_equal(vb_xrcd_create(env.hca, &x), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	vb_engine_share_xrcd(&engine, x, &name);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(engine.mail.fd, -1);
+	assert_int_equal(memory.mailbox[OWN].token, 0);
+	assert_false(vb_xrc_is_elsewhere(x, 0x700u + PEER));
+	vb_engine_share_xrcd(&engine, x, &name);
+	assert_true(engine.mail.fd >= 0);
+	assert_int_equal(engine.mail.due, VB_NEVER);
+	assert_int_equal(vb_xrcd_destroy(x), 0);
+	vb_engine_close_mail(&engine);
+}
+
+static uint32_t questions; /* that were sent */
+
+static int count_question(void *ctx, uint32_t peer, const void *msg, size_t len)
+{
+	(void)ctx, (void)msg, (void)len;
+	questions += peer == PEER;
+	return 0;
+}
+
+static struct vb_link test_link;
+
+static uint32_t link_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	(void)l, (void)rx, (void)cnt, (void)now;
+	return 0;
+}
+
+static const struct vb_link_ops link_ops = {.name = "test", .recv = link_recv};
+
+/* An engine that makes progress, in whose place a target's number may be another process's. */
+static struct vb_xrcd *domain_begin(void)
+{
+	struct vb_xrcd *x;
+
+	env_close(&env);
+	env_config(&env);
+	env.cfg.qpn_base = OWN;
+	env.cfg.qpn_stride = VB_SLOT_CNT;
+	env.cfg.xrc_send = count_question;
+	env_open(&env, 16);
+	engine.hca = env.hca;
+	test_link = vb_link_before(NULL, &link_ops);
+	engine.link = &test_link;
+	engine.broker.host = &memory.host;
+	engine.broker.flow = memory.flow;
+	engine.adopts = true;
+	engine.rates.due = VB_NEVER;
+	engine.progress_thread.kick_fd = -1;
+	vb_wait_init(&engine.wait, 1, false);
+	assert_int_equal(vb_xrcd_create(env.hca, &x), 0);
+	vb_engine_share_xrcd(&engine, x, &name);
+	assert_true(engine.mail.fd >= 0);
+	questions = 0;
+	return x;
+}
+
+/* Another process that does not answer is waited for two seconds, and meanwhile asked again. */
+static void target__of_a_process_that_does_not_answer(void **state)
+{
+	struct vb_xrcd *x = domain_begin();
+	struct vb_xrc_ask ask = {.mask = 0};
+	vb_time before = vb_clock_now(), took;
+	struct vb_qp *qp;
+
+	(void)state;
+	vb_engine_lock(&engine);
+	assert_int_equal(vb_engine_open_target(&engine, x, 0x700u + PEER, &qp), -ETIMEDOUT);
+	took = vb_clock_now() - before;
+	assert_true(took >= 2 * VB_SEC);
+	assert_null(qp);
+	/* Every 100 ms, unless somebody else had the processor. */
+	assert_uint_in_range(questions, 5, 20);
+	assert_false(vb_xrc_is_opening(x, 0x700u + PEER));
+	before = vb_clock_now();
+	assert_int_equal(vb_engine_ask_target(&engine, x, 0x700u + PEER, &ask), -ETIMEDOUT);
+	assert_true(vb_clock_now() - before >= 2 * VB_SEC);
+	assert_true(vb_lock_is_held(&engine.lock));
+	assert_true(vb_list_is_empty(&env.hca->asks));
+	vb_engine_unlock(&engine);
+	assert_int_equal(vb_xrcd_destroy(x), 0);
+	vb_engine_close_mail(&engine);
+}
+
+/* Of a process that has ended its mailbox nothing is believed: its token is that of nobody. */
+static void receive__without_a_token(void **state)
+{
+	struct vb_xrcd *x = domain_begin();
+	struct {
+		uint32_t slot, rsv;
+		uint64_t token;
+		struct vb_xrc_msg msg;
+	} m = {.slot = PEER,
+	       .msg = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_HAVE, .qpn = 0x777, .name = name}};
+	uint64_t token;
+	int from = vb_wakeup_open(&token);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		m.token = memory.mailbox[PEER].token = i ? token : 0;
+		assert_int_equal(
+		    vb_wakeup_send(from, engine.mail.token, &(struct iovec){&m, sizeof m}, 1), 0);
+		engine.mail.look = true;
+		assert_int_equal(vb_engine_run_xrc(&engine, 0), 1);
+		assert_int_equal(questions, i); /* it has one answer */
+	}
+	assert_int_equal(vb_xrcd_destroy(x), 0);
+	vb_engine_close_mail(&engine);
+	close(from);
+}
+
+/* A number of this process that is no target, and any without a mailbox, is asked of nobody. */
+static void target__that_is_none(void **state)
+{
+	struct vb_xrcd *x = domain_begin();
+	struct vb_qp *qp;
+
+	(void)state;
+	vb_engine_lock(&engine);
+	assert_int_equal(vb_engine_open_target(&engine, x, 0x700u + OWN, &qp), -EINVAL);
+	assert_null(qp);
+	vb_engine_close_mail(&engine);
+	assert_int_equal(vb_engine_open_target(&engine, x, 0x700u + PEER, &qp), -EINVAL);
+	assert_int_equal(questions, 0);
+	vb_engine_unlock(&engine);
+	assert_int_equal(vb_xrcd_destroy(x), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(mailbox__is_shown_while_it_is_there, setup, teardown),
 	    cmocka_unit_test_setup_teardown(send__to_who_has_a_mailbox, setup, teardown),
+	    cmocka_unit_test_setup_teardown(receive__what_no_engine_sends, setup, teardown),
+	    cmocka_unit_test_setup_teardown(probe__is_followed_up, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mailbox__is_not_to_be_had, setup, teardown),
+	    cmocka_unit_test_setup_teardown(target__of_a_process_that_does_not_answer, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(target__that_is_none, setup, teardown),
+	    cmocka_unit_test_setup_teardown(receive__without_a_token, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

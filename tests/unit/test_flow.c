@@ -317,6 +317,20 @@ static void room__a_share_where_others_are(void **state)
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 }
 
+/* A quarter of a buffer of @size bytes for one sender, three eighths for many, a twelfth of that
+ * for each and a quarter of such a share for a batch; none more than is of use. */
+static void assert_flow_of(uint32_t size)
+{
+	uint32_t alone = size / 4 < 512 << 10 ? size / 4 : 512 << 10;
+	uint64_t most = (uint64_t)size * 3 / 8;
+
+	most = most < 3 << 20 ? most : 3 << 20;
+	assert_int_equal(e.flow.alone, alone);
+	assert_int_equal(e.flow.most, most);
+	assert_int_equal(e.flow.share, most / 12);
+	assert_int_equal(e.flow.gso, most / 48 < VB_FLOW_BATCH_MAX ? most / 48 : VB_FLOW_BATCH_MAX);
+}
+
 /* A small buffer is not promised twice, a large one not used up. */
 static void size_flow__follows_the_receive_buffer(void **state)
 {
@@ -331,17 +345,23 @@ static void size_flow__follows_the_receive_buffer(void **state)
 
 		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &sizes[i], sizeof sizes[i]),
 				 0);
+		/* More than others may have; root's. */
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &sizes[i], sizeof sizes[i]);
 		assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
 		size = size < 256 << 10 ? 256 << 10 : size;
 
-		uint32_t window = vb_engine_size_flow(&e, fd);
+		uint32_t window = vb_engine_size_flow(&e, fd), wanted = (uint32_t)size;
 
 		assert_int_equal(window, 2 * e.flow.alone);
 		assert_uint_in_range(e.flow.alone, 64 << 10, size / 4);
 		assert_uint_in_range(e.flow.most, e.flow.alone, size / 2);
 		assert_uint_in_range(e.flow.share, 4096, e.flow.most / 8);
 		assert_uint_in_range(e.flow.gso, 2048, e.flow.share / 4);
+		assert_flow_of(wanted);
 	}
+	/* Of no socket nothing is known. */
+	assert_int_equal(vb_engine_size_flow(&e, -1), 128 << 10);
+	assert_flow_of(256 << 10);
 	close(fd);
 }
 

@@ -3,9 +3,11 @@
 #include "node/host/process.h"
 
 #include "cmocka_env.h"
+#include "descriptors.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,11 +59,34 @@ static void stopped__until_it_goes_on(void **state)
 	assert_false(vb_process_is_stopped(pid));
 }
 
+/* A debugger stops a process, too. Looking leaves nothing open. */
+static void stopped__by_a_debugger(void **state)
+{
+	unsigned before = descriptors_of(getpid());
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_true(vb_process_is_stopped(pid));
+	assert_true(vb_process_start(pid) > 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(start__of_a_child),
 	    cmocka_unit_test(stopped__until_it_goes_on),
+	    cmocka_unit_test(stopped__by_a_debugger),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

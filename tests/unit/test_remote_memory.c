@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of another process: it is had only as that process may have it. */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "node/host/remote_memory.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -265,6 +267,238 @@ static void map__by_ones_own_mapping(void **state)
 	}
 }
 
+/* Mappings of this process that have @name in their line. proc_pid_maps(5) */
+static unsigned mappings_of(const char *name)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned cnt = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		cnt += strstr(line, name) != NULL;
+	fclose(f);
+	return cnt;
+}
+
+/* What is mapped goes by unmapping it, and nothing else stays. A memory that is sealed against it
+ * cannot shrink. */
+static void map__and_unmap(void **state)
+{
+	struct vb_remote_memory m = {0}, none = {0};
+	unsigned before;
+
+	(void)state;
+	for (int sealed = 0; sealed < 2; sealed++) {
+		owner_start(PROT_READ | PROT_WRITE);
+		if (sealed)
+			assert_int_equal(fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+		before = descriptors_of(getpid());
+		assert_int_equal(mappings_of("foreign test"), 0);
+		assert_int_equal(
+		    vb_remote_memory_map(owner.pid, (uintptr_t)owner.at + 4097, 5, false, &m), 0);
+		assert_int_equal(mappings_of("foreign test"), 1);
+		assert_int_equal(m.may_shrink, !sealed);
+		assert_ptr_equal(m.at, (uint8_t *)m.base + 4097);
+		assert_int_equal(m.size, SIZE);
+		vb_remote_memory_unmap(&m);
+		assert_int_equal(mappings_of("foreign test"), 0);
+		vb_remote_memory_unmap(&none);
+		/* Half of it is there. */
+		assert_int_equal(
+		    vb_remote_memory_map(owner.pid, (uintptr_t)owner.at + 4096, SIZE, false, &m),
+		    -EFAULT);
+		assert_int_equal(descriptors_of(getpid()), before);
+		owner_end();
+	}
+}
+
+/* What is the process's own is out of reach, be it nameless or of a file. */
+static void map__private_memory(void **state)
+{
+	struct vb_remote_memory m = {0};
+	int fd = memfd_create("private", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, SIZE), 0);
+	for (int named = 0; named < 2; named++) {
+		uint8_t *at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | (named ? 0 : MAP_ANONYMOUS), named ? fd : -1, 0);
+
+		assert_ptr_not_equal(at, MAP_FAILED);
+		memfd = -1;
+		owner_without_descriptors();
+		assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)at, SIZE, false, &m),
+				 -EOPNOTSUPP);
+		owner_end();
+		assert_int_equal(munmap(at, SIZE), 0);
+	}
+	close(fd);
+}
+
+/* Why it cannot be had: the process has ended, or is another user's. */
+static void map__of_no_process(void **state)
+{
+	struct vb_remote_memory m = {0};
+	pid_t pid;
+	int status;
+
+	(void)state;
+	owner_start(PROT_READ | PROT_WRITE);
+	pid = fork();
+	if (pid == 0) {
+		if (setuid(65534))
+			_exit(77);
+		_exit(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, 1, false, &m) !=
+		      -EACCES);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	owner_end();
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, 1, false, &m),
+			 -ENOENT);
+	if (WEXITSTATUS(status) == 77) {
+		print_message("there is only one user here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+/* In the owner: its part of a memory that both have begins later and ends sooner than ours. */
+static void map__part_of_ones_own_mapping(void **state)
+{
+	struct vb_remote_memory m = {0};
+	uint8_t *at =
+	    mmap(NULL, 4 * SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned before;
+
+	(void)state;
+	assert_ptr_not_equal(at, MAP_FAILED);
+	at[SIZE] = 'b';
+	at[2 * SIZE + 7] = 'e';
+	memfd = -1;
+	owner.pid = fork();
+	if (owner.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		munmap(at, SIZE);
+		munmap(at + 3 * SIZE, SIZE);
+		(void)raise(SIGSTOP);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(waitpid(owner.pid, NULL, WUNTRACED), owner.pid);
+	before = descriptors_of(getpid());
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)at + SIZE, 2 * SIZE, true, &m),
+			 0);
+	assert_int_equal(m.at[0], 'b');
+	assert_int_equal(m.at[SIZE + 7], 'e');
+	vb_remote_memory_unmap(&m);
+	/* Of what is left to us nothing reaches its end, or its beginning. */
+	assert_int_equal(munmap(at + 2 * SIZE + SIZE / 2, SIZE / 2), 0);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)at + SIZE, 2 * SIZE, true, &m),
+			 -EOPNOTSUPP);
+	assert_int_equal(munmap(at, SIZE + SIZE / 2), 0);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)at + SIZE, 2 * SIZE, true, &m),
+			 -EOPNOTSUPP);
+	assert_int_equal(descriptors_of(getpid()), before);
+	munmap(at, 4 * SIZE);
+	owner_end();
+}
+
+/* The child has mapped a file of one file system, and has open one of another that has the same
+ * number: a file, or a pipe that nobody shall open. @root/b/x is that one. */
+static uint8_t *map_beside(const char *root, bool is_pipe)
+{
+	static const char *const of[] = {"a", "b"};
+	struct stat st[2];
+	char path[96];
+	uint8_t *at;
+	int fd[2];
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof path, "%s/%s", root, of[i]);
+		if (mkdir(path, 0700) || mount("none", path, "tmpfs", 0, NULL))
+			return NULL;
+		snprintf(path, sizeof path, "%s/%s/x", root, of[i]);
+		if (i == 1 && is_pipe && mkfifo(path, 0600))
+			return NULL;
+		fd[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fd[i] < 0 || fstat(fd[i], &st[i]) || (!is_pipe && ftruncate(fd[i], SIZE)))
+			return NULL;
+		if (i == 0 && is_pipe && ftruncate(fd[0], SIZE))
+			return NULL;
+	}
+	if (st[0].st_ino != st[1].st_ino)
+		return NULL;
+	at = map_file(fd[0]);
+	close(fd[0]);
+	return at;
+}
+
+/* Files of two file systems may have the same number: what is mapped by mistake goes again, and
+ * other things than files are not even opened. */
+static void map__file_of_the_same_number(void **state)
+{
+	char root[] = "/tmp/verbena-test-XXXXXX", path[96], opened;
+	struct vb_remote_memory m = {0};
+	unsigned before;
+	int pair[2], in;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (int is_pipe = 0; is_pipe < 2; is_pipe++) {
+		assert_int_equal(pipe(pair), 0);
+		memfd = -1;
+		owner.pid = fork();
+		assert_true(owner.pid >= 0);
+		if (owner.pid == 0) {
+			uint8_t *at = map_beside(root, is_pipe);
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (write(pair[1], &at, sizeof at) != sizeof at)
+				_exit(1);
+			for (;;)
+				(void)pause();
+		}
+		assert_int_equal(read(pair[0], &owner.at, sizeof owner.at), sizeof owner.at);
+		close(pair[0]);
+		close(pair[1]);
+		if (!owner.at)
+			break;
+		before = descriptors_of(getpid());
+		in = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+		snprintf(path, sizeof path, "/proc/%d/root%s/b/x", (int)owner.pid, root);
+		assert_true(inotify_add_watch(in, path, IN_OPEN) >= 0);
+		assert_int_equal(
+		    vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), 0);
+		assert_int_equal(m.at[7], 'z');
+		assert_int_equal(mappings_of("/b/x"), 0);
+		vb_remote_memory_unmap(&m);
+		assert_int_equal(mappings_of("/a/x"), 0);
+		assert_true(read(in, &opened, 1) < 0 || !is_pipe);
+		assert_int_equal(errno == EAGAIN, is_pipe);
+		close(in);
+		assert_int_equal(descriptors_of(getpid()), before);
+		owner_end();
+		snprintf(path, sizeof path, "%s/a", root);
+		rmdir(path);
+		snprintf(path, sizeof path, "%s/b", root);
+		rmdir(path);
+	}
+	if (!owner.at)
+		owner_end();
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof path, "%s/%s", root, i ? "a" : "b");
+		rmdir(path);
+	}
+	rmdir(root);
+	if (!owner.at) {
+		print_message("mounts are denied, or number their files together\n");
+		skip();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +509,11 @@ int main(void)
 	    cmocka_unit_test(map__as_the_process_sees_it),
 	    cmocka_unit_test(map__by_any_descriptor),
 	    cmocka_unit_test(map__by_ones_own_mapping),
+	    cmocka_unit_test(map__part_of_ones_own_mapping),
+	    cmocka_unit_test(map__and_unmap),
+	    cmocka_unit_test(map__private_memory),
+	    cmocka_unit_test(map__of_no_process),
+	    cmocka_unit_test(map__file_of_the_same_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

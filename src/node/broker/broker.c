@@ -292,7 +292,9 @@ static void run_broker(struct vb_broker *b)
 		for (int i = 0; i < n; i++)
 			handle_event(b, ev[i].data.u64, vb_clock_now());
 		handle_timeouts(b, vb_clock_now());
-		vb_broker_params_show(b);
+		/* One that could not rest has no settings any more. */
+		if (!b->is_ending)
+			vb_broker_params_show(b);
 	}
 }
 

@@ -478,8 +478,10 @@ int vb_engine_open_inside(struct vb_engine **out, const struct vb_broker_client 
 	struct vb_engine *e = engine_new();
 	int err;
 
-	if (!e)
+	if (!e) {
+		close(at->rx_fd); /* as in every other failure */
 		return vb_error_hint(why, why_size, -ENOMEM, "cannot set up the adapter");
+	}
 	e->broker = *at;
 	err = engine_plug(e, why, why_size);
 	if (err) {
