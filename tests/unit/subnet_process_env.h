@@ -99,7 +99,7 @@ static inline int fabric_begin(void **state)
 {
 	static const char text[] = "Switch 4 \"S-A\"\n[1] \"H-A\"[1]\n[2] \"S-B\"[2]\n"
 				   "Switch 4 \"S-B\"\n[1] \"H-B\"[2]\nCa 2 \"H-A\"\n"
-				   "sysimgguid=0x5a\nCa 2 \"H-B\"\n";
+				   "vendid=0x2c9\ndevid=0x1013\nsysimgguid=0x5a\nCa 2 \"H-B\"\n";
 	char name[VB_SUBNET_NAME_MAX];
 
 	(void)state;

@@ -147,6 +147,31 @@ static void loop__ends_by_signals(void **state)
 	fabric_turn();
 }
 
+/* A fabric that has served leaves no descriptor when it ends, also none of its signals. */
+static void end__closes_all(void **state)
+{
+	static struct vb_subnet_call down = {.version = VB_SUBNET_CALL_VERSION,
+					     .op = VB_SUBNET_DOWN};
+	int before;
+
+	(void)state;
+	close(fabric_control);
+	vb_subnet_daemon_close(fabric);
+	before = fd_cnt();
+	assert_int_equal(
+	    vb_subnet_daemon_open(&fabric, fabric_name, &topo, fabric_why, sizeof fabric_why), 0);
+	fabric_control = fabric_dial();
+	assert_int_equal(vb_fds_send(fabric_control, &down, VB_SUBNET_CALL_HEADER, NULL), 0);
+	assert_int_equal(vb_subnet_daemon_serve(fabric), 0);
+	assert_true(fabric->signals.fd >= 0);
+	close(fabric_control);
+	vb_subnet_daemon_close(fabric);
+	assert_int_equal(fd_cnt(), before);
+	assert_int_equal(
+	    vb_subnet_daemon_open(&fabric, fabric_name, &topo, fabric_why, sizeof fabric_why), 0);
+	fabric_control = fabric_dial();
+}
+
 static int control_end; /* the fabric's end of the connection by which DOWN is called */
 static int name_is_free;
 
@@ -288,6 +313,7 @@ int main(void)
 	    T(loop__waits_until_something_is_due),
 	    T(loop__waits_for_what_programs_sent),
 	    T(loop__ends_by_signals),
+	    T(end__closes_all),
 	    T(end__frees_the_name_first),
 	    T(programs__that_read_nothing_hold_up_nobody),
 	    T(names__are_never_empty),

@@ -304,6 +304,49 @@ static void cm_counters__rewritten_in_place(void **state)
 	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "12\n");
 }
 
+/* Each message of the connection manager has its file, in each group. */
+static void cm_counters__of_each_message(void **state)
+{
+	static const char *const folder[] = {"cm_tx_msgs", "cm_tx_retries", "cm_rx_msgs",
+					     "cm_rx_duplicates"};
+	static const char *const kind[] = {"req",  "mra",      "rej",      "rep", "rtu", "dreq",
+					   "drep", "sidr_req", "sidr_rep", "lap", "apr"};
+	static struct vb_cm_port_counters cm[2];
+	uint64_t *of[] = {cm[1].tx_msgs, cm[1].tx_retries, cm[1].rx_msgs, cm[1].rx_duplicates};
+	char name[96], text[16];
+
+	(void)state;
+	assert_int_equal(sizeof kind / sizeof kind[0], VB_CM_MSGS);
+	for (unsigned g = 0; g < 4; g++)
+		for (unsigned k = 0; k < VB_CM_MSGS; k++)
+			of[g][k] = g * 100 + k + 1;
+	for (int again = 0; again < 2; again++) {
+		if (again)
+			assert_int_equal(vb_sysfs_publish(&tree, &host, total, cm), 0);
+		else
+			vb_sysfs_cm_counters(&tree, &host, 0, &cm[1]);
+		for (unsigned g = 0; g < 4; g++)
+			for (unsigned k = 0; k < VB_CM_MSGS; k++) {
+				snprintf(name, sizeof name, "infiniband/verbena0/ports/1/%s/%s",
+					 folder[g], kind[k]);
+				snprintf(text, sizeof text, "%u\n", g * 100 + k + 1);
+				assert_file(name, text);
+			}
+	}
+}
+
+/* Each byte of a GID has its place. */
+static void publish__each_byte_of_a_gid(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 16; i++)
+		host.device[0].gid[5].gid.b[i] = (uint8_t)(0x10 * i + i + 1);
+	host.device[0].gid[5].type = VB_GID_IPV6;
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
+	assert_file("infiniband/verbena0/ports/1/gids/5",
+		    "0112:2334:4556:6778:899a:abbc:cdde:ef00\n");
+}
+
 static void publish__replaces_all(void **state)
 {
 	(void)state;
@@ -486,6 +529,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(counters__rewritten_in_place, setup, teardown),
 	    cmocka_unit_test_setup_teardown(counters__that_get_shorter, setup, teardown),
 	    cmocka_unit_test_setup_teardown(cm_counters__rewritten_in_place, setup, teardown),
+	    cmocka_unit_test_setup_teardown(cm_counters__of_each_message, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__each_byte_of_a_gid, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__replaces_all, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__takes_over_a_stale_tree, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__beside_a_tree_that_is_in_use, setup, teardown),

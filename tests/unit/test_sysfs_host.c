@@ -21,7 +21,7 @@
 #define ONLINE "/sys/devices/system/cpu/online"
 #define NETDEVS "/sys/class/net"
 
-static char base[] = "/tmp/verbena-test-XXXXXX", online[64];
+static char base[] = "/dev/shm/verbena-test-XXXXXX", online[64];
 static struct vb_sysfs tree;
 static struct vb_host_shm host;
 static struct vb_counters total[VB_HCA_PORTS_MAX + 1];
