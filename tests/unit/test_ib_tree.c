@@ -263,12 +263,87 @@ static void add_up__of_numbers_that_are_none(void **state)
 	assert_int_equal(counters(T1)->multicast_rcv, 1);
 	assert_int_equal(counters(T1)->rcv_discards, 1);
 	/* A sender that is no port of the map has no LID. */
+	port(PORTS)->lid = 0x77;
 	r->fate = VB_IB_BARRED_IN;
 	r->at = S1;
 	r->key = (struct vb_ib_key){.port = PORTS, .dlid = 5, .pkey = 6, .sl = 7};
 	vb_ib_route_count(own, r, 1, 10);
 	assert_true(vb_ib_routes_add_up(map, own, false));
 	assert_int_equal(counters(S1)->barred, vb_ib_barred(0, 5, 6, 7));
+}
+
+/* A route and a tree are remembered until the map has another generation, and found anew then. */
+static void routes__are_found_once_for_a_generation(void **state)
+{
+	(void)state;
+	map->generation = 2;
+	assert_int_equal(vb_ib_route_get(map, own, &key)->fate, VB_IB_ARRIVES);
+	assert_int_equal(vb_ib_route_get(map, own, &key)->generation, 2);
+	ports_of_group(0, 1 << 2);
+	ports_of_group(1, 1 << 2);
+	assert_int_equal(copies_at(grow_tree(), B1, VB_IB_ARRIVES), 1);
+	assert_int_equal(grow_tree()->generation, 2);
+	port(T2)->may_send = false;
+	assert_int_equal(copies_at(grow_tree(), B1, VB_IB_ARRIVES), 1);
+	key.dlid = LID_B;
+	assert_int_equal(vb_ib_route_get(map, own, &key)->fate, VB_IB_ARRIVES);
+	map->generation = 4;
+	assert_int_equal(vb_ib_route_get(map, own, &key)->fate, VB_IB_SENT_NOT);
+	assert_int_equal(copies_at(grow_tree(), B1, VB_IB_ARRIVES), 0);
+}
+
+/* Packets count whatever their length is. */
+static void add_up__of_packets_without_words(void **state)
+{
+	struct vb_ib_route *r = vb_ib_route_get(map, own, &key);
+	struct vb_ib_tree *t;
+
+	(void)state;
+	vb_ib_route_count(own, r, 2, 0);
+	ports_of_group(0, 1 << 2);
+	ports_of_group(1, 1 << 2);
+	key.dlid = GROUP;
+	t = vb_ib_tree_get(map, own, &key);
+	vb_ib_tree_count(own, t, 3, 0);
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	assert_int_equal(counters(B1)->rcv_packets, 5);
+	assert_int_equal(counters(B1)->multicast_rcv, 3);
+	vb_ib_route_count(own, r, 0, 7);
+	vb_ib_tree_count(own, t, 0, 8);
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	assert_int_equal(counters(B1)->rcv_data, 15);
+	assert_int_equal(counters(B1)->rcv_packets, 5);
+}
+
+/* Numbers of a map that lead outside of it lead nowhere: a node, a table, a port behind the last.
+ */
+static void walk__not_outside_of_the_map(void **state)
+{
+	(void)state;
+	vb_ib_map_nodes(map)[1].lft = map->lft_cnt;
+	expect_end(VB_IB_NO_WAY, S1, 1);
+	ports_of_group(1, 0xffff);
+	assert_int_equal(copies_at(grow_tree(), S1, VB_IB_NO_WAY), 1);
+	vb_ib_map_nodes(map)[1].lft = 0;
+	key.dlid = LID_B;
+	port(T1)->node = map->node_cnt;
+	expect_end(VB_IB_LOST, T1, 2);
+	ports_of_group(0, 1 << 2);
+	map->generation += 2;
+	assert_int_equal(copies_at(grow_tree(), T1, VB_IB_LOST), 1);
+	port(T1)->node = 2;
+	/* A switch that says that it has more ports than there are. */
+	vb_ib_map_nodes(map)[2].port_cnt = 15;
+	port(PORTS)->may_send = 1; /* behind the last */
+	map->generation += 2;
+	for (uint32_t i = 0; i < grow_tree()->branch_cnt; i++)
+		assert_true(grow_tree()->branch[i].at < PORTS);
+	vb_ib_map_lft(map, 1)[LID_B] = PORTS - T0;
+	key.dlid = LID_B;
+	expect_end(VB_IB_NO_WAY, T1, 2);
+	/* A sender that is no port. */
+	key.port = PORTS;
+	expect_end(VB_IB_LOST, PORTS, 0);
 }
 
 /* A tree that would have more branches than there is room for has those that there is room for. */
@@ -332,6 +407,9 @@ int main(void)
 	    R(walk__to_each_lid_of_a_port),
 	    R(walk__has_64_links),
 	    R(add_up__of_numbers_that_are_none),
+	    R(routes__are_found_once_for_a_generation),
+	    R(add_up__of_packets_without_words),
+	    R(walk__not_outside_of_the_map),
 	    cmocka_unit_test(tree__has_so_many_branches),
 	};
 

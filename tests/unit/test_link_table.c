@@ -49,6 +49,7 @@ static void drivers__stand_before_each_other(void **state)
 	assert_string_equal(ib->what, "the port");
 	assert_string_equal(ib->below->name, "shm");
 	assert_ptr_equal(ib->below->open, vb_shm_open);
+	assert_string_equal(ib->below->what, "the shared-memory link");
 	assert_string_equal(ib->below->below->name, "nowhere");
 	assert_ptr_equal(ib->below->below->open, vb_nowhere_open);
 	assert_string_equal(ib->below->below->what, "a descriptor");
