@@ -52,6 +52,8 @@ static void looks__pause_ever_longer(void **state)
 		assert_true(looks_at(f, at));
 	}
 	assert_false(looks_at(f, at + 1));
+	assert_true(looks_at(f, now + ALONE_NS - 1));
+	assert_false(looks_at(f, now + ALONE_NS));
 	assert_true(looks_at(f, now + ALONE_NS + 1));
 	assert_true(looks_at(f, now + ALONE_NS + 2));
 }
@@ -277,6 +279,61 @@ static void recv__reads_each_ring_in_its_turn(void **state)
 		ring_close(&r[i]);
 }
 
+/* One look takes what each of several rings has, and the next one gives the room of each back. */
+static void recv__takes_and_gives_back_of_each_ring(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way = {.path = f->path4, .ifindex = 1};
+	struct ring r[3];
+	struct vb_rx rx[8];
+
+	for (uint32_t i = 0; i < 3; i++)
+		ring_open(&r[i], OTHER + i);
+	for (int round = 0; round < 4; round++) {
+		for (uint32_t i = 0; i < 3; i++) {
+			clear(f);
+			add_for(f, SLOT, 300);
+			assert_int_equal(vb_ring_put(&r[i].tx, &way, f->batch.pkt, 1, 0), 1);
+		}
+		assert_int_equal(f->link->ops->recv(f->link, rx, 8, 0), 3);
+		assert_int_equal(f->link->ops->recv(f->link, rx, 8, 0), 0);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_true(((struct vb_ring_head *)(void *)r[i].tx.mem)->taken ==
+				    r[i].tx.head);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		ring_close(&r[i]);
+}
+
+/* A GSO batch without packets, or of a length that none has, ends its ring, and is no packet. */
+static void recv__of_a_batch_that_is_none(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way = {.path = f->path4, .ifindex = 1};
+	struct vb_rx rx[8];
+
+	for (int is_empty = 0; is_empty < 2; is_empty++) {
+		struct ring r;
+		uint8_t *gso;
+
+		ring_open(&r, OTHER);
+		gso = r.tx.mem + VB_RING_HEAD_BYTES;
+		clear(f);
+		add_for(f, SLOT, 300);
+		assert_int_equal(vb_ring_put(&r.tx, &way, f->batch.pkt, 1, 0), 1);
+		if (is_empty)
+			memset(gso + 4, 0, 2); /* the number of its packets */
+		else
+			gso[0] ^= 8; /* its length */
+		assert_int_equal(f->link->ops->recv(f->link, rx, 8, 0), 0);
+		assert_int_equal(vb_shm_of(w.shm)->source_cnt, 1);
+		assert_true(vb_shm_of(w.shm)->source[0].ring.is_broken);
+		vb_link_sweep(f->link);
+		assert_int_equal(vb_shm_of(w.shm)->source_cnt, 0);
+		ring_close(&r);
+	}
+}
+
 static uint8_t port_of_path(void *ctx, const struct vb_path *path)
 {
 	(void)ctx;
@@ -349,6 +406,50 @@ static void room__is_three_quarters(void **state)
 	close(fd);
 }
 
+/* Room for one packet is room. */
+static void room__for_one_packet(void **state)
+{
+	struct fixture *f = *state;
+	int fd = vb_wakeup_open(&w.wakeup[OTHER].token);
+	uint32_t room, last = 0;
+
+	add_for(f, OTHER, 20);
+	for (room = 1; room; last = room ? room : last) {
+		assert_int_equal(send_all(f), 1);
+		assert_true(vb_shm_rx_credit(f->link, OTHER, 0, &room));
+	}
+	assert_int_equal(last, VB_PAYLOAD_MAX);
+	close(fd);
+}
+
+/* A batch may be offered from its middle on. */
+static void send__from_the_middle_of_a_batch(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	for (uint32_t k = 0; k < 4; k++)
+		add_for(f, k == 3 ? OTHER : SLOT, 64);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 2, 0), 2);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 4, 0), 0);
+	assert_int_equal(f->link->ops->recv(f->link, rx, 4, 0), 2);
+	check_rx(f, &rx[0], 2);
+}
+
+/* A port that is none of the adapter's is not ours. */
+static void recv__by_a_port_that_is_none(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	add_for(f, SLOT, 64);
+	assert_int_equal(send_all(f), 1);
+	f->port = VB_LINK_PORTS_MAX;
+	assert_int_equal(f->link->ops->recv(f->link, rx, 4, 0), 0);
+	f->port = 1;
+	assert_int_equal(counter(f, VB_COUNTER_port_rcv_packets), 0);
+}
+
 /* A ring that could not be handed in yet goes with the link. */
 static void close__with_a_ring_that_nobody_took(void **state)
 {
@@ -402,6 +503,11 @@ int main(void)
 	    S(recv__of_a_group_by_the_port_it_names),
 	    S(send__counts_bytes),
 	    S(room__is_three_quarters),
+	    S(room__for_one_packet),
+	    S(send__from_the_middle_of_a_batch),
+	    S(recv__by_a_port_that_is_none),
+	    S(recv__takes_and_gives_back_of_each_ring),
+	    S(recv__of_a_batch_that_is_none),
 	    S(close__with_a_ring_that_nobody_took),
 	    S(link__has_descriptors_and_ports),
 	};

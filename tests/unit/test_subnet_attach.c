@@ -210,13 +210,16 @@ static void connect_in_vain(const char *reason)
  * mapped or open of it. */
 static void clients__take_no_other_version(void **state)
 {
-	static const char other[] = "it is of another version of verbena";
 	struct vb_broker_client a = client(), b;
+	char other[128];
 	struct vb_host_shm *node;
 	struct vb_slot_shm *slot;
 	unsigned maps;
 
 	(void)state;
+	snprintf(other, sizeof other,
+		 "the fabric '%s' gives no adapter: it is of another version of verbena",
+		 fabric_name);
 	node = &seat_at(HOST_B)->host->host;
 	slot = fabric->adapter->slot[VB_SLOT_FIRST + 1].shm;
 	assert_null(slot); /* it is made for the second client... */

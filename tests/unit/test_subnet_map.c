@@ -9,6 +9,8 @@
 #include "link/memory.h"
 #include "wire/ib/rate.h"
 
+#include <sys/resource.h>
+
 static int sock; /* of a program that has the adapter */
 
 static int map_begin(void **state)
@@ -180,6 +182,7 @@ static void tables__show_links_up_and_down(void **state)
 		link_of(HOST_A, 1)->state = s;
 		(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
 		assert_int_equal(d->is_up, s >= VB_LINK_ACTIVE);
+		assert_int_equal(d->ifindex, 1);
 		assert_int_equal(d->ib.state, s);
 	}
 	link_of(HOST_A, 1)->state = VB_LINK_DOWN;
@@ -238,7 +241,34 @@ static void changes__are_told_to_those_with_the_adapter(void **state)
 	assert_int_equal(recv(other, &word, sizeof word, MSG_DONTWAIT), -1);
 	assert_int_equal(recv(sock, &word, sizeof word, MSG_DONTWAIT), sizeof word);
 	assert_int_equal(word, 1);
+	assert_int_equal(map_port(HOST_A, 1)->lid, 0x33); /* so is the map */
 	close(other);
+}
+
+/* A slot that there are no descriptors for is refused, with whose limits they are; nothing of it is
+ * taken. */
+static void slots__without_descriptors(void **state)
+{
+	struct vb_subnet_conn other = {.seat = seat_at(HOST_A), .watch = {.fd = -1}};
+	struct vb_fds fds = {.cnt = 0};
+	struct rlimit was, few;
+	int rc;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	few.rlim_cur = 3;
+	memset(&answer, 0, sizeof answer);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	rc = vb_subnet_slot_take(fabric, &other, &answer, &fds);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(rc, -EMFILE);
+	assert_non_null(strstr(answer.text, "the fabric's process, whose limits are those of the "
+					    "shell that started it, cannot make a slot"));
+	assert_int_equal(other.slot, 0);
+	assert_int_equal(fds.cnt, 0);
+	assert_int_equal(fabric->adapter->taken_cnt, 1);
+	assert_null(fabric->adapter->slot[VB_SLOT_FIRST + 1].owner);
 }
 
 #define M(f) cmocka_unit_test_setup_teardown(f, map_begin, map_end)
@@ -250,6 +280,7 @@ int main(void)
 	    M(tables__are_there_to_their_end),   M(map__is_the_memory_that_programs_get),
 	    M(memory__says_what_it_is),          M(tables__show_links_up_and_down),
 	    M(slots__forget_their_qps),          M(changes__are_told_to_those_with_the_adapter),
+	    M(slots__without_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
