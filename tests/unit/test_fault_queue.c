@@ -5,10 +5,12 @@
  */
 #include "udp_world.h"
 
+#include "link/guard.h"
 #include "link/middle/fault.h"
 #include "link/middle/held.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 static struct vb_link *below_faults; /* the link of the fixture */
 
@@ -125,6 +127,62 @@ static void send__again_after_a_pause(void **state)
 	assert_int_equal(n, 3);
 	assert_true(l->due == VB_NEVER);
 	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 0);
+}
+
+static uint32_t sends;
+static const struct vb_link_ops *real_ops;
+
+static uint32_t send_and_count(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
+			       vb_time now)
+{
+	sends++;
+	return real_ops->send(l, batch, from, now);
+}
+
+/* What leaves now leaves together, from the place on that it is offered from. */
+static void send__together_from_a_place_on(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "loss=1:dir=tx:nth=1000000");
+	struct vb_link_ops counted = *below_faults->ops;
+
+	real_ops = below_faults->ops;
+	counted.send = send_and_count;
+	below_faults->ops = &counted;
+	add_many(f, 10);
+	sends = 0;
+	assert_int_equal(l->ops->send(l, &f->batch, 4, 0), 6);
+	assert_int_equal(sends, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 10, 0), 0);
+	below_faults->ops = real_ops;
+	assert_int_equal(recv_until(f, 16, 0), 6);
+}
+
+/* What is held back goes on as it was decided, though the rules that held it are gone. */
+static void held__outlives_its_rules(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "");
+
+	for (uint32_t cnt = 1; cnt <= 2; cnt++)
+		for (int is_rx = 0; is_rx < 2; is_rx++) {
+			rules_set(l, 1, is_rx ? "delay=1ms:dir=rx" : "delay=1ms:dir=tx");
+			add_many(f, cnt);
+			f->tap_on = is_rx;
+			assert_int_equal(l->ops->send(l, &f->batch, 0, 0), cnt);
+			assert_int_equal(recv_until(f, 16, 0), 0);
+			if (is_rx) {
+				/* The capture shows it as held, and not as lost. */
+				assert_int_equal(f->tap_cnt, 2 * cnt);
+				assert_int_equal(f->tap[cnt].mark, 1u << VB_FAULT_DELAY);
+			}
+			f->tap_on = 0;
+			rules_set(l, 1, "");
+			assert_int_equal(recv_until(f, 16, VB_MSEC - 1), 0);
+			assert_int_equal(recv_until(f, 16, VB_MSEC), cnt);
+			assert_true(l->due == VB_NEVER);
+		}
+	assert_string_equal(l->ops->name, "fault");
 }
 
 /* Damage that is done on the way in counts as it does where the wire did it. */
@@ -261,13 +319,44 @@ static void held__is_a_queue(void **state)
 	assert_true(vb_held_due(&q) == VB_NEVER);
 }
 
+/* A packet whose memory the program has taken away is not held. link/guard.h */
+static void held__not_what_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	const struct vb_tx_fate fate = {.mark = 0};
+	void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct vb_seg seg = {p, 64};
+	struct vb_held_queue q;
+	struct vb_tx tx;
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(vb_guard_open(), 0);
+	vb_held_init(&q);
+	add_many(f, 1);
+	tx = f->batch.pkt[0];
+	tx.seg = &seg;
+	assert_true(vb_held_tx(&q, &tx, &f->path4, &fate, 1));
+	assert_int_equal(mprotect(p, 4096, PROT_NONE), 0);
+	assert_false(vb_held_tx(&q, &tx, &f->path4, &fate, 1));
+	assert_int_equal(q.cnt, 1);
+	vb_held_clear(&q);
+	munmap(p, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__a_full_batch_twice),      T(recv__as_many_as_may_be_judged),
-	    T(send__again_after_a_pause),     T(recv__damage_counts_as_an_error),
-	    T(rules__stand_for_those_before), T(tap__in_the_order_of_sending),
-	    T(held__goes_on_whole),           T(held__is_a_queue),
+	    T(send__a_full_batch_twice),
+	    T(recv__as_many_as_may_be_judged),
+	    T(send__again_after_a_pause),
+	    T(recv__damage_counts_as_an_error),
+	    T(rules__stand_for_those_before),
+	    T(tap__in_the_order_of_sending),
+	    T(held__goes_on_whole),
+	    T(held__is_a_queue),
+	    T(send__together_from_a_place_on),
+	    T(held__outlives_its_rules),
+	    T(held__not_what_is_gone),
 	};
 
 	if (!netns_enter()) {
