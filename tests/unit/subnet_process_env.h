@@ -81,22 +81,31 @@ static inline void fabric_turn(void)
 	}
 }
 
-static inline int fabric_begin(void **state)
+/* A fabric of the topology @text, with name @name. */
+static inline void fabric_begin_with(const char *name, const char *text)
 {
-	static const char text[] = "Switch 4 \"S-A\"\n[1] \"H-A\"[1]\n[2] \"S-B\"[2]\n"
-				   "Switch 4 \"S-B\"\n[1] \"H-B\"[2]\nCa 2 \"H-A\"\n"
-				   "sysimgguid=0x5a\nCa 2 \"H-B\"\n";
 	const struct vb_topo_config cfg = {.alloc = topo_alloc, .free = topo_release};
 
-	(void)state;
-	/* Not ending in digits: addresses are 10.0.x.y. */
-	snprintf(fabric_name, sizeof fabric_name, "unit-%d-f", (int)getpid());
-	if (vb_topo_parse(&topo, &cfg, text, sizeof text - 1, fabric_why, sizeof fabric_why))
+	snprintf(fabric_name, sizeof fabric_name, "%s", name);
+	if (vb_topo_parse(&topo, &cfg, text, strlen(text), fabric_why, sizeof fabric_why))
 		fail_msg("%s", fabric_why);
 	if (vb_subnet_daemon_open(&fabric, fabric_name, &topo, fabric_why, sizeof fabric_why))
 		fail_msg("%s", fabric_why);
 	fabric_control = fabric_dial();
 	fabric_turn();
+}
+
+static inline int fabric_begin(void **state)
+{
+	static const char text[] = "Switch 4 \"S-A\"\n[1] \"H-A\"[1]\n[2] \"S-B\"[2]\n"
+				   "Switch 4 \"S-B\"\n[1] \"H-B\"[2]\nCa 2 \"H-A\"\n"
+				   "vendid=0x2c9\ndevid=0x1013\nsysimgguid=0x5a\nCa 2 \"H-B\"\n";
+	char name[VB_SUBNET_NAME_MAX];
+
+	(void)state;
+	/* Not ending in digits: addresses are 10.0.x.y. */
+	snprintf(name, sizeof name, "unit-%d-f", (int)getpid());
+	fabric_begin_with(name, text);
 	return 0;
 }
 
@@ -177,6 +186,15 @@ static inline void fabric_configure(void)
 				link_of(i, p)->state = VB_LINK_ACTIVE;
 	}
 	n[SWITCH_A].forward.unicast_top = n[SWITCH_B].forward.unicast_top = 0x100;
+}
+
+/* The seat of the programs at @node; NULL: there are none. */
+static inline struct vb_subnet_seat *seat_at(uint32_t node)
+{
+	for (struct vb_list *l = fabric->seats.next; l != &fabric->seats; l = l->next)
+		if (vb_container_of(l, struct vb_subnet_seat, node)->index == node)
+			return vb_container_of(l, struct vb_subnet_seat, node);
+	return NULL;
 }
 
 /* Descriptors of this process. */

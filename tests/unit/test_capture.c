@@ -126,6 +126,13 @@ static void write__record(void **state)
 	assert_int_equal(rec.rec_len, sizeof rec + 16);
 	ring_get(ring, sizeof rec, got, sizeof got);
 	assert_memory_equal(got, bytes, sizeof got);
+	/* The last of all runs counts, however short. */
+	seg[2].len = 1;
+	t.seg_cnt = 3;
+	vb_capture_write(ring, &t, 1000);
+	ring_get(ring, 2 * sizeof rec + 16, got, 6);
+	assert_memory_equal(got, bytes, 6);
+	ring->head = sizeof rec + 16;
 	t.sent = false;
 	vb_capture_write(ring, &t, 1000);
 	ring_get(ring, sizeof rec + 16, &rec, sizeof rec);

@@ -1,114 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The way of a packet through the map of a fabric: each reason to drop it and who counts that, what
- * a process remembers of its routes, and the counters of the ports on them. Two hosts, and two
- * switches between them: A1 - S1, S2 - T1, T2 - B1.
+ * a process remembers of its routes, and the counters of the ports on them.
  */
-#include "link/ib/ib.h"
-#include "link/ib/route.h"
-#include "wire/be.h"
-
-#include "cmocka_env.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#define PAGE 4096u
-enum { A1 = 1, S0 = 2, S1, S2, S3, T0, T1, T2, T3, B0, B1, PORTS };
-enum { LID_A = 1, LID_S, LID_T, LID_B /* and the next one */ };
-#define LANES 8u
-
-static struct vb_ib_map *map;
-static struct vb_ib_routes *own;
-static struct vb_ib_key key;
-
-static struct vb_ib_map_port *port(uint32_t i)
-{
-	return &vb_ib_map_ports(map)[i];
-}
-
-static void join(uint32_t a, uint32_t b)
-{
-	port(a)->peer = b;
-	port(b)->peer = a;
-}
-
-static void node_make(uint32_t n, uint32_t first, uint8_t port_cnt, bool is_switch, uint32_t *lanes)
-{
-	vb_ib_map_nodes(map)[n] = (struct vb_ib_map_node){.first_port = first,
-							  .lft = n - 1,
-							  .unicast_top = LID_B + 1,
-							  .multicast_primary = 255,
-							  .multicast_other = 255,
-							  .port_cnt = port_cnt,
-							  .is_switch = is_switch};
-	for (uint8_t i = 0; i <= port_cnt; i++) {
-		*port(first + i) = (struct vb_ib_map_port){.node = n,
-							   .peer = VB_IB_NOWHERE,
-							   .sl2vl = *lanes,
-							   .number = i,
-							   .may_send = i != 0,
-							   .may_receive = i != 0,
-							   .mtu = 5,
-							   .lane_cnt = LANES,
-							   .pkey = {0xffff}};
-		*lanes += is_switch ? port_cnt + 1u : 1u;
-	}
-}
-
-static int begin(void **state)
-{
-	struct vb_ib_map head = {.generation = 0};
-	uint32_t lanes = 0;
-
-	(void)state;
-	vb_ib_map_lay_out(&head, 4, PORTS, 2, 36, PAGE);
-	map = calloc(1, head.size);
-	*map = head;
-	node_make(0, 0, 1, false, &lanes);
-	node_make(1, S0, 3, true, &lanes);
-	node_make(2, T0, 3, true, &lanes);
-	node_make(3, B0, 1, false, &lanes);
-	assert_int_equal(lanes, 36);
-	join(A1, S1);
-	join(S2, T1);
-	join(T2, B1);
-	port(A1)->lid = LID_A;
-	port(S0)->lid = LID_S;
-	port(T0)->lid = LID_T;
-	port(B1)->lid = LID_B;
-	port(B1)->lmc = 1;
-	memcpy(vb_ib_map_lft(map, 0), (uint8_t[]){255, 1, 0, 2, 2, 2}, 6);
-	memcpy(vb_ib_map_lft(map, 1), (uint8_t[]){255, 1, 1, 0, 2, 2}, 6);
-	own = vb_ib_map_routes(map, 7);
-	key = (struct vb_ib_key){.port = A1, .dlid = LID_B, .pkey = 0xffff, .sl = 3, .mtu = 5};
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	free(map);
-	return 0;
-}
-
-static const struct vb_ib_route *walk(void)
-{
-	static struct vb_ib_route r;
-
-	memset(&r, 0x55, sizeof r);
-	vb_ib_walk(map, &key, &r);
-	return &r;
-}
-
-static void expect_end(enum vb_ib_fate fate, uint32_t at, uint32_t hops)
-{
-	const struct vb_ib_route *r = walk();
-
-	assert_int_equal(r->fate, fate);
-	assert_int_equal(r->at, at);
-	assert_int_equal(r->hop_cnt, hops);
-}
+#include "ib_route_env.h"
 
 /* FAB-01, FAB-50 */
 static void walk__goes_by_the_tables(void **state)
@@ -257,11 +152,6 @@ static void walk__survives_any_map(void **state)
 	}
 }
 
-static const struct vb_ib_map_counters *counters(uint32_t i)
-{
-	return &vb_ib_map_counters(map)[i];
-}
-
 /* LNK-38 */
 static void counters__are_those_of_each_port_on_the_way(void **state)
 {
@@ -349,28 +239,6 @@ static void routes__that_lose_their_place_are_counted(void **state)
 	assert_true(vb_ib_routes_add_up(map, own, false));
 	assert_int_equal(counters(B1)->rcv_packets, 4 * VB_IB_ROUTES);
 	assert_int_equal(counters(B1)->rcv_data, 400 * VB_IB_ROUTES);
-}
-
-#define GROUP 0xc003u
-
-static void ports_of_group(uint32_t table, uint16_t ports)
-{
-	vb_ib_map_mft(map, table)[GROUP - 0xc000].word[0] = ports;
-}
-
-static const struct vb_ib_tree *grow_tree(void)
-{
-	key.dlid = GROUP;
-	return vb_ib_tree_get(map, own, &key);
-}
-
-static uint32_t copies_at(const struct vb_ib_tree *t, uint32_t at, enum vb_ib_fate fate)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < t->branch_cnt; i++)
-		n += t->branch[i].at == at && t->branch[i].fate == fate;
-	return n;
 }
 
 /* FAB-02: to each port of the entry but the one where it came from. */
@@ -562,33 +430,28 @@ static void map__is_known_by_its_layout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(walk__goes_by_the_tables, begin, end),
-	    cmocka_unit_test_setup_teardown(walk__without_a_way_is_counted_at_the_switch, begin,
-					    end),
-	    cmocka_unit_test_setup_teardown(walk__to_an_adapter_with_another_lid_is_lost, begin,
-					    end),
-	    cmocka_unit_test_setup_teardown(walk__ends_at_a_link_that_is_not_active, begin, end),
-	    cmocka_unit_test_setup_teardown(walk__ends_where_the_service_level_has_no_lane, begin,
-					    end),
-	    cmocka_unit_test_setup_teardown(walk__ends_where_the_mtu_is_too_small, begin, end),
-	    cmocka_unit_test_setup_teardown(walk__ends_where_partitions_bar_it, begin, end),
-	    cmocka_unit_test_setup_teardown(walk__in_a_circle_ends, begin, end),
-	    cmocka_unit_test_setup_teardown(walk__survives_any_map, begin, end),
-	    cmocka_unit_test_setup_teardown(counters__are_those_of_each_port_on_the_way, begin,
-					    end),
-	    cmocka_unit_test_setup_teardown(counters__have_a_place_for_each_end, begin, end),
-	    cmocka_unit_test_setup_teardown(routes__are_remembered_until_the_map_changes, begin,
-					    end),
-	    cmocka_unit_test_setup_teardown(routes__that_lose_their_place_are_counted, begin, end),
-	    cmocka_unit_test_setup_teardown(tree__goes_by_the_tables, begin, end),
-	    cmocka_unit_test_setup_teardown(tree__without_an_entry_has_default_ports, begin, end),
-	    cmocka_unit_test_setup_teardown(tree__in_a_circle_ends, begin, end),
-	    cmocka_unit_test_setup_teardown(tree__ends_where_partitions_bar_it, begin, end),
-	    cmocka_unit_test_setup_teardown(tree__of_a_port_that_is_down_has_no_branch, begin, end),
-	    cmocka_unit_test_setup_teardown(trees__are_counted_where_they_went, begin, end),
-	    cmocka_unit_test_setup_teardown(link__asks_for_each_p_key, begin, end),
+	    R(walk__goes_by_the_tables),
+	    R(walk__without_a_way_is_counted_at_the_switch),
+	    R(walk__to_an_adapter_with_another_lid_is_lost),
+	    R(walk__ends_at_a_link_that_is_not_active),
+	    R(walk__ends_where_the_service_level_has_no_lane),
+	    R(walk__ends_where_the_mtu_is_too_small),
+	    R(walk__ends_where_partitions_bar_it),
+	    R(walk__in_a_circle_ends),
+	    R(walk__survives_any_map),
+	    R(counters__are_those_of_each_port_on_the_way),
+	    R(counters__have_a_place_for_each_end),
+	    R(routes__are_remembered_until_the_map_changes),
+	    R(routes__that_lose_their_place_are_counted),
+	    R(tree__goes_by_the_tables),
+	    R(tree__without_an_entry_has_default_ports),
+	    R(tree__in_a_circle_ends),
+	    R(tree__ends_where_partitions_bar_it),
+	    R(tree__of_a_port_that_is_down_has_no_branch),
+	    R(trees__are_counted_where_they_went),
+	    R(link__asks_for_each_p_key),
 	    cmocka_unit_test(nowhere__discards_each_packet),
-	    cmocka_unit_test_setup_teardown(map__is_known_by_its_layout, begin, end),
+	    R(map__is_known_by_its_layout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,13 @@ static void create__larger_than_a_file_may_be(void **state)
 	int fd = vb_memory_create("test", SIZE);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 	assert_int_equal(fd, -EFBIG);
+	least.rlim_cur = SIZE;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+	fd = vb_memory_create("test", SIZE);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
 }
 
 int main(void)

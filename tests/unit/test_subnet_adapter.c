@@ -40,14 +40,6 @@ static struct vb_ib_routes *routes_of(uint32_t slot)
 	return vb_ib_map_routes(fabric->adapter->map, slot);
 }
 
-static const struct vb_subnet_seat *seat_of(uint32_t node)
-{
-	for (struct vb_list *l = fabric->seats.next; l != &fabric->seats; l = l->next)
-		if (vb_container_of(l, struct vb_subnet_seat, node)->index == node)
-			return vb_container_of(l, struct vb_subnet_seat, node);
-	return NULL;
-}
-
 /* A slot names its program and its node. */
 static void slots__are_of_a_program(void **state)
 {
@@ -310,15 +302,15 @@ static void tables__show_what_a_manager_sets(void **state)
 static void programs__hear_of_changes_at_their_node(void **state)
 {
 	struct program a = program_at("H-A"), b = program_at("H-B");
-	uint32_t word, generation = seat_of(HOST_A)->host->host.generation;
+	uint32_t word, generation = seat_at(HOST_A)->host->host.generation;
 
 	(void)state;
 	info_of(HOST_A, 1)->lid = 0x77;
 	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_LID);
 	assert_int_equal(recv(a.sock, &word, sizeof word, MSG_DONTWAIT), sizeof word);
 	assert_int_equal(recv(b.sock, &word, sizeof word, MSG_DONTWAIT), -1);
-	assert_int_equal(seat_of(HOST_A)->host->host.device[0].ib.lid, 0x77);
-	assert_int_equal(seat_of(HOST_A)->host->host.generation, generation + 1);
+	assert_int_equal(seat_at(HOST_A)->host->host.device[0].ib.lid, 0x77);
+	assert_int_equal(seat_at(HOST_A)->host->host.generation, generation + 1);
 	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_LID);
 	assert_int_equal(recv(a.sock, &word, sizeof word, MSG_DONTWAIT), -1);
 	/* One that has just ended is told in vain, and nothing else happens. */
@@ -492,10 +484,10 @@ static void counter_files__are_of_each_port_of_each_node(void **state)
 	assert_true(due != VB_NEVER);
 	vb_subnet_counter_files_step(fabric, due - 1);
 	snprintf(path, sizeof path, file, 1);
-	assert_string_equal(text_below(seat_of(HOST_A)->root, path), "0\n");
+	assert_string_equal(text_below(seat_at(HOST_A)->root, path), "0\n");
 	/* Those of its connection manager are there before that has sent anything. LNK-39 */
 	for (size_t i = 0; i < sizeof cm_files / sizeof cm_files[0]; i++)
-		assert_string_equal(text_below(seat_of(HOST_B)->root, cm_files[i]), "0\n");
+		assert_string_equal(text_below(seat_at(HOST_B)->root, cm_files[i]), "0\n");
 	vb_subnet_counter_files_step(fabric, due);
 	assert_true(fabric->counters_due == due + VB_SEC);
 	for (uint32_t node = HOST_A; node <= HOST_B; node++)
@@ -504,7 +496,7 @@ static void counter_files__are_of_each_port_of_each_node(void **state)
 
 			snprintf(path, sizeof path, file, port);
 			snprintf(text, sizeof text, "%u\n", node * 10u + (unsigned)port);
-			assert_string_equal(text_below(seat_of(node)->root, path), text);
+			assert_string_equal(text_below(seat_at(node)->root, path), text);
 		}
 	close(sock[0]);
 	close(sock[1]);

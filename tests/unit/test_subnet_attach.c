@@ -171,6 +171,132 @@ static void clients__are_told_why_they_get_none(void **state)
 	assert_false(vb_subnet_is_wanted());
 }
 
+/* Mappings of memory that adapters share, of this process. proc(5) */
+static unsigned shared_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned cnt = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		cnt += strstr(line, "memfd:verbena") != NULL;
+	fclose(f);
+	return cnt;
+}
+
+/* The fabric's process has seen what was done before: connections that ended, too. */
+static void fabric_sync(void)
+{
+	int sock = fabric_dial();
+
+	vb_subnet_call_text(&call, VB_SUBNET_COMMAND, "show");
+	assert_int_equal(vb_subnet_ask(sock, &call, -1, &answer, NULL), 0);
+	assert_int_equal(answer.status, 0);
+	close(sock);
+}
+
+static void connect_in_vain(const char *reason)
+{
+	struct vb_broker_client c;
+
+	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -EPROTO);
+	if (!strstr(fabric_why, reason))
+		fail_msg("the reason is '%s'", fabric_why);
+	fabric_sync();
+}
+
+/* Memory of another version, of the node, of the slot or of the fabric, is not used; nothing stays
+ * mapped or open of it. */
+static void clients__take_no_other_version(void **state)
+{
+	struct vb_broker_client a = client(), b;
+	char other[128];
+	struct vb_host_shm *node;
+	struct vb_slot_shm *slot;
+	unsigned maps;
+
+	(void)state;
+	snprintf(other, sizeof other,
+		 "the fabric '%s' gives no adapter: it is of another version of verbena",
+		 fabric_name);
+	node = &seat_at(HOST_B)->host->host;
+	slot = fabric->adapter->slot[VB_SLOT_FIRST + 1].shm;
+	assert_null(slot); /* it is made for the second client... */
+	b = client();
+	slot = fabric->adapter->slot[VB_SLOT_FIRST + 1].shm;
+	assert_non_null(slot);
+	vb_broker_disconnect(&b);
+	fabric_sync();
+	maps = shared_maps();
+	node->version--;
+	connect_in_vain(other);
+	node->version++;
+	slot->version++; /* ... and whoever comes next gets it */
+	connect_in_vain(other);
+	slot->version--;
+	fabric->adapter->map->magic++;
+	connect_in_vain(other);
+	fabric->adapter->map->magic--;
+	assert_int_equal(shared_maps(), maps);
+	b = client();
+	assert_true(shared_maps() > maps);
+	assert_int_equal(vb_broker_check(&b), 0);
+	vb_broker_disconnect(&b);
+	assert_int_equal(shared_maps(), maps);
+	vb_broker_disconnect(&a);
+}
+
+/* A client has the name of its thread, and a slot's memory has it until the client ends. */
+static void clients__are_named(void **state)
+{
+	struct vb_broker_client a;
+
+	(void)state;
+	assert_int_equal(pthread_setname_np(pthread_self(), "by this name"), 0);
+	a = client();
+	assert_string_equal(a.shm->comm, "by this name");
+	assert_int_equal(a.shm->pid, getpid());
+	assert_int_equal(fcntl(a.sock, F_GETFD), FD_CLOEXEC);
+	vb_broker_disconnect(&a);
+}
+
+/* A change of the table is a message, which a look at the connection takes away: all of them. */
+static void clients__take_what_they_are_told(void **state)
+{
+	struct vb_broker_client a = client();
+	uint32_t word = 0, generation = a.host->generation;
+	int sock = fabric_dial();
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		vb_subnet_call_text(&call, VB_SUBNET_COMMAND,
+				    i % 2 ? "link H-B 2" : "unlink H-B 2");
+		assert_int_equal(vb_subnet_ask(sock, &call, -1, &answer, NULL), 0);
+		assert_int_equal(answer.status, 0);
+	}
+	assert_int_not_equal(a.host->generation, generation);
+	assert_int_equal(recv(a.sock, &word, sizeof word, MSG_PEEK), sizeof word);
+	assert_int_equal(vb_broker_check(&a), 0);
+	assert_int_equal(recv(a.sock, &word, sizeof word, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(sock);
+	vb_broker_disconnect(&a);
+}
+
+/* Without a node there is no such node, and without a fabric no fabric is wanted. */
+static void clients__need_a_node(void **state)
+{
+	struct vb_broker_client c;
+
+	(void)state;
+	unsetenv("VERBENA_NODE");
+	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -ENOENT);
+	assert_non_null(strstr(fabric_why, "no node ''"));
+	unsetenv("VERBENA_FABRIC");
+	assert_false(vb_subnet_is_wanted());
+}
+
 #define S(f) cmocka_unit_test_setup_teardown(f, serve_begin, serve_end)
 
 int main(void)
@@ -179,6 +305,10 @@ int main(void)
 	    S(clients__map_what_is_theirs),
 	    S(clients__lose_the_device_with_the_fabric),
 	    S(clients__are_told_why_they_get_none),
+	    S(clients__take_no_other_version),
+	    S(clients__are_named),
+	    S(clients__take_what_they_are_told),
+	    S(clients__need_a_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

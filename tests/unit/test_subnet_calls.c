@@ -250,6 +250,8 @@ static void nodes__are_those_of_the_topology(void **state)
 	(void)state;
 	assert_int_equal(fabric->subnet.node_cnt, NODES);
 	assert_int_equal(fabric->subnet.node[HOST_B].sma.info.system_guid, 0x5a);
+	assert_int_equal(fabric->subnet.node[HOST_B].sma.info.vendor_id, 0x2c9);
+	assert_int_equal(fabric->subnet.node[HOST_B].sma.info.device_id, 0x1013);
 	for (uint32_t i = 0; i < NODES; i++) {
 		const struct vb_node_info *is = &fabric->subnet.node[i].sma.info;
 		const struct vb_topo_node *n = &topo.node[i];

@@ -322,6 +322,139 @@ static void requests__wait_for_a_listener(void **state)
 	assert_int_equal(out.dlid, LID(HOST_A));
 }
 
+/* The last index of a port's GIDs counts, and the first port that has a GID. A route's source has
+ * no scope of another address. */
+static void addresses__are_gids_to_the_last(void **state)
+{
+	struct vb_sma_port *p = vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 1));
+	struct vb_ucma_addr src = {.family = 0, .scope = 5}, dst;
+
+	(void)state;
+	p->guid[VB_SUBNET_GUIDS - 1] = 0xfeed;
+	assert_int_equal(local_of(by_gid(HOST_B, 1, VB_SUBNET_GUIDS - 1)), 0);
+	assert_int_equal(local.hca_port, 1);
+	assert_int_equal(local.gid_index, VB_SUBNET_GUIDS - 1);
+	dst = by_gid(HOST_A, 1, 0);
+	assert_int_equal(env.route(env.ctx, &src, &dst, &local), 0);
+	assert_int_equal(src.scope, 0);
+	assert_int_equal(local.hca_port, 1);
+}
+
+/* A channel of node @node's connection manager with one id: the program's end. */
+static int channel_with_id(uint32_t node)
+{
+	struct vb_subnet_cm *of = vb_subnet_cm_at(fabric, node);
+	struct vb_ucma_create_id id = {.ps = VB_UCMA_PS_TCP};
+	uint64_t token;
+	uint32_t number;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(vb_channel_open(&of->host, pair[1], &token), 0);
+	file = vb_channel_find(&of->host, token)->file;
+	assert_int_equal(command(VB_UCMA_CREATE_ID, &id, sizeof id, &number), 8 + sizeof id);
+	return pair[0];
+}
+
+/* Observers hear of the ids of all nodes and of all channels. */
+static void connections__are_of_all_nodes(void **state)
+{
+	int channel[] = {channel_with_id(HOST_B), channel_with_id(HOST_B), channel_with_id(HOST_A)},
+	    text = memfd_create("records", MFD_CLOEXEC), cnt[NODES] = {0};
+	struct vb_subnet_connection seen[4];
+
+	(void)state;
+	assert_int_equal(
+	    vb_subnet_command(fabric, "connections", text, fabric_why, sizeof fabric_why), 0);
+	assert_int_equal(pread(text, seen, sizeof seen, 0), 3 * sizeof seen[0]);
+	for (int i = 0; i < 3; i++) {
+		cnt[HOST_A] += strcmp(seen[i].node, "H-A") == 0;
+		cnt[HOST_B] += strcmp(seen[i].node, "H-B") == 0;
+		close(channel[i]);
+	}
+	assert_int_equal(cnt[HOST_A], 1);
+	assert_int_equal(cnt[HOST_B], 2);
+	close(text);
+	/* A record that there is no room for is an error. */
+	text = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(
+	    vb_subnet_command(fabric, "connections", text, fabric_why, sizeof fabric_why), -EIO);
+	close(text);
+}
+
+/* Events that a channel has no room for come when there is some again: the loop hears of it. */
+static void channels__have_room_again(void **state)
+{
+	int fd = channel_with_id(HOST_B), least = 1;
+	struct vb_ucma_resolve_addr to = {.timeout_ms = 1000, .dst_size = 16};
+	struct vb_ucma_create_id id = {.ps = VB_UCMA_PS_TCP};
+	struct vb_channel *ch = cm->host.channel[0];
+	struct vb_cm_answer event;
+	uint32_t none, ids = 0, events = 0;
+
+	(void)state;
+	fabric_configure();
+	to.dst[0] = AF_INET;
+	memcpy(to.dst + 4, (uint8_t[4]){10, 0, 0, 1}, 4);
+	assert_int_equal(setsockopt(ch->fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+	while (ids < 200 && !ch->waits_room) {
+		assert_int_equal(command(VB_UCMA_CREATE_ID, &id, sizeof id, &to.id), 8 + sizeof id);
+		assert_int_equal(command(VB_UCMA_RESOLVE_ADDR, &to, sizeof to, &none),
+				 8 + sizeof to);
+		vb_cm_tell(&cm->host);
+		ids++;
+	}
+	assert_true(ch->waits_room);
+	for (int turns = 0; turns < 200 && events < ids; turns++) {
+		while (recv(fd, &event, sizeof event, MSG_DONTWAIT) == VB_CM_EVENT_LEN)
+			events++;
+		fabric_turn();
+	}
+	assert_int_equal(events, ids);
+	assert_false(ch->waits_room);
+	close(fd);
+}
+
+/* A message has the P_Key of the port that it asks for; a header for other subnets it has only
+ * where it may go to one. */
+static void messages__have_a_p_key_of_the_port(void **state)
+{
+	struct vb_subnet_mad m = stray_dreq(), out;
+
+	(void)state;
+	fabric_configure();
+	m.hop_limit = 1;
+	assert_true(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
+	assert_true(vb_subnet_cm_transmit(cm, &out));
+	assert_int_equal(out.has_grh, out.hop_limit > 1);
+	assert_int_equal(out.flow_label, 0x12345);
+	assert_int_equal(out.pkey, 0xffff);
+}
+
+/* The connection of a node's program is looked at for calls of the connection manager, and leaves
+ * its channels when it ends. */
+static void programs__call_by_their_connection(void **state)
+{
+	static struct vb_cm_call c;
+	static struct vb_cm_answer a;
+	int sock = fabric_attach("H-B"), before;
+
+	(void)state;
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_CM, "me", NULL), 0);
+	before = fd_cnt();
+	memset(&c, 0xff, sizeof c);
+	assert_int_equal(send(sock, &c, offsetof(struct vb_cm_call, body), 0),
+			 offsetof(struct vb_cm_call, body));
+	fabric_turn();
+	/* It is none that there is, and is answered so. */
+	assert_true(recv(sock, &a, sizeof a, MSG_DONTWAIT) > 0);
+	assert_true(a.status < 0);
+	assert_int_equal(fd_cnt(), before);
+	close(sock);
+	fabric_turn();
+	assert_true(vb_list_is_empty(&fabric->seats));
+}
+
 #define N(f) cmocka_unit_test_setup_teardown(f, node_begin, fabric_end)
 
 int main(void)
@@ -336,6 +469,11 @@ int main(void)
 	    N(messages__are_answered_where_they_came_from),
 	    N(messages__of_connections_are_the_nodes),
 	    N(requests__wait_for_a_listener),
+	    N(addresses__are_gids_to_the_last),
+	    N(connections__are_of_all_nodes),
+	    N(channels__have_room_again),
+	    N(messages__have_a_p_key_of_the_port),
+	    N(programs__call_by_their_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

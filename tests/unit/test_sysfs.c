@@ -240,6 +240,10 @@ static void publish__gids(void **state)
 		    "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	assert_file("infiniband/verbena0/ports/1/gids/2",
 		    "0000:0000:0000:0000:0000:ffff:c000:0201\n");
+	assert_file("infiniband/verbena0/ports/1/gids/31",
+		    "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	assert_null(content("infiniband/verbena0/ports/1/gids/32"));
+	assert_file("infiniband/verbena0/ports/1/gid_attrs/types/0", "RoCE v2\n");
 	assert_file("infiniband/verbena0/ports/1/gid_attrs/types/2", "RoCE v2\n");
 	assert_file("infiniband/verbena0/ports/1/gid_attrs/ndevs/2", "eth0\n");
 	assert_null(content("infiniband/verbena0/ports/1/gid_attrs/types/1"));
@@ -300,6 +304,49 @@ static void cm_counters__rewritten_in_place(void **state)
 	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "12\n");
 }
 
+/* Each message of the connection manager has its file, in each group. */
+static void cm_counters__of_each_message(void **state)
+{
+	static const char *const folder[] = {"cm_tx_msgs", "cm_tx_retries", "cm_rx_msgs",
+					     "cm_rx_duplicates"};
+	static const char *const kind[] = {"req",  "mra",      "rej",      "rep", "rtu", "dreq",
+					   "drep", "sidr_req", "sidr_rep", "lap", "apr"};
+	static struct vb_cm_port_counters cm[2];
+	uint64_t *of[] = {cm[1].tx_msgs, cm[1].tx_retries, cm[1].rx_msgs, cm[1].rx_duplicates};
+	char name[96], text[16];
+
+	(void)state;
+	assert_int_equal(sizeof kind / sizeof kind[0], VB_CM_MSGS);
+	for (unsigned g = 0; g < 4; g++)
+		for (unsigned k = 0; k < VB_CM_MSGS; k++)
+			of[g][k] = g * 100 + k + 1;
+	for (int again = 0; again < 2; again++) {
+		if (again)
+			assert_int_equal(vb_sysfs_publish(&tree, &host, total, cm), 0);
+		else
+			vb_sysfs_cm_counters(&tree, &host, 0, &cm[1]);
+		for (unsigned g = 0; g < 4; g++)
+			for (unsigned k = 0; k < VB_CM_MSGS; k++) {
+				snprintf(name, sizeof name, "infiniband/verbena0/ports/1/%s/%s",
+					 folder[g], kind[k]);
+				snprintf(text, sizeof text, "%u\n", g * 100 + k + 1);
+				assert_file(name, text);
+			}
+	}
+}
+
+/* Each byte of a GID has its place. */
+static void publish__each_byte_of_a_gid(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 16; i++)
+		host.device[0].gid[5].gid.b[i] = (uint8_t)(0x10 * i + i + 1);
+	host.device[0].gid[5].type = VB_GID_IPV6;
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
+	assert_file("infiniband/verbena0/ports/1/gids/5",
+		    "0112:2334:4556:6778:899a:abbc:cdde:ef00\n");
+}
+
 static void publish__replaces_all(void **state)
 {
 	(void)state;
@@ -356,6 +403,81 @@ static void init__leaves_what_is_not_ours(void **state)
 	assert_int_equal(unlink(tree.root), 0);
 }
 
+/* The note says what has the name, whose it is and who wanted it: one note, of the first place. */
+static void init__says_what_has_the_name(void **state)
+{
+	struct vb_sysfs next;
+	char want[400];
+
+	(void)state;
+	vb_sysfs_remove(&tree);
+	for (int is_folder = 0; is_folder < 2; is_folder++) {
+		FILE *f;
+
+		if (is_folder) {
+			assert_int_equal(mkdir(tree.root, 0700), 0);
+			assert_int_equal(chmod(tree.root, 0777), 0);
+		} else {
+			f = fopen(tree.root, "w");
+			assert_non_null(f);
+			fclose(f);
+		}
+		vb_sysfs_init(&next);
+		snprintf(want, sizeof want,
+			 "'%s' is taken: it is %s of user %u, and not a folder that user %u alone "
+			 "may write to",
+			 tree.root, is_folder ? "a folder" : "a file", (unsigned)geteuid(),
+			 (unsigned)geteuid());
+		assert_string_equal(next.note, want);
+		assert_string_not_equal(next.root, tree.root);
+		/* The same name, in the next place. */
+		assert_string_equal(next.name, tree.name);
+		vb_sysfs_remove(&next);
+		assert_int_equal(is_folder ? rmdir(tree.root) : unlink(tree.root), 0);
+	}
+}
+
+/* A runtime directory that is relative, or that is not there, is passed over. */
+static void init__by_an_absolute_path(void **state)
+{
+	static const char *const bases[] = {"relative", "", "/nowhere/at/all"};
+	struct vb_sysfs next;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++) {
+		setenv("XDG_RUNTIME_DIR", bases[i], 1);
+		vb_sysfs_init(&next);
+		assert_int_equal(strncmp(next.root, "/dev/shm/", 9), 0);
+		assert_string_equal(next.note, "");
+		vb_sysfs_remove(&next);
+	}
+	setenv("XDG_RUNTIME_DIR", base, 1);
+}
+
+/* Where nothing may be made there is no tree, and no trace of the attempt. */
+static void publish__what_is_in_the_way(void **state)
+{
+	char path[400];
+
+	(void)state;
+	/* Left by a broker that was killed, a file and a whole tree. */
+	snprintf(path, sizeof path, "%s/class.new", tree.root);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof path, "%s/class.new/infiniband", tree.root);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof path, "%s/class.new/infiniband/old", tree.root);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
+	assert_null(content("infiniband/old"));
+	snprintf(path, sizeof path, "%s/class.new", tree.root);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_file("infiniband/verbena0/node_type", "1: CA\n");
+}
+
 /* Trees of brokers that were killed go; those of living ones stay. */
 static void init__sweeps_what_has_no_owner(void **state)
 {
@@ -407,10 +529,15 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(counters__rewritten_in_place, setup, teardown),
 	    cmocka_unit_test_setup_teardown(counters__that_get_shorter, setup, teardown),
 	    cmocka_unit_test_setup_teardown(cm_counters__rewritten_in_place, setup, teardown),
+	    cmocka_unit_test_setup_teardown(cm_counters__of_each_message, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__each_byte_of_a_gid, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__replaces_all, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__takes_over_a_stale_tree, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__beside_a_tree_that_is_in_use, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__leaves_what_is_not_ours, setup, teardown),
+	    cmocka_unit_test_setup_teardown(init__says_what_has_the_name, setup, teardown),
+	    cmocka_unit_test_setup_teardown(init__by_an_absolute_path, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__what_is_in_the_way, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__sweeps_what_has_no_owner, setup, teardown),
 	    cmocka_unit_test_setup_teardown(remove__leaves_nothing, setup, teardown),
 	};

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,6 +29,21 @@ int __wrap_flock(int fd, int operation)
 	if (hook)
 		hook();
 	return __real_flock(fd, operation);
+}
+
+/* What a file system that cannot exchange two names says, or one that can be written no more; 0:
+ * both can be. */
+static int exchange_err, rename_err;
+int __real_renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags);
+int __wrap_renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags);
+int __wrap_renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
+{
+	int err = flags & RENAME_EXCHANGE ? exchange_err : rename_err;
+
+	if (!err)
+		return __real_renameat2(from_at, from, to_at, to, flags);
+	errno = err;
+	return -1;
 }
 
 static int setup(void **state)
@@ -284,16 +300,158 @@ static void sweep__takes_what_nobody_has(void **state)
 	close(owned);
 }
 
+/* Where two names cannot be exchanged, the fresh folder has the name all the same; where nothing
+ * can be renamed, the reason is told. */
+static void replace__where_names_are_not_exchanged(void **state)
+{
+	(void)state;
+	exchange_err = EINVAL;
+	for (int i = 0; i < 2; i++) {
+		int fd = vb_dir_make(at, "fresh");
+
+		file_make(fd, i ? "second" : "first");
+		close(fd);
+		assert_int_equal(vb_dir_replace(at, "fresh", "name"), 0);
+		assert_false(is_there("fresh"));
+		assert_true(is_there(i ? "name/second" : "name/first"));
+		assert_false(is_there(i ? "name/first" : "name/second"));
+	}
+	rename_err = EINVAL;
+	assert_int_equal(vb_dir_replace(at, "fresh", "name"), -ENOENT);
+	exchange_err = rename_err = 0;
+}
+
+static mode_t mode_of(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+	return st.st_mode & 07777;
+}
+
+/* Files and folders can be read by all that can get there, and written by their user; a claim is
+ * its user's alone. */
+static void modes__are_those_of_files_to_read(void **state)
+{
+	mode_t was = umask(0);
+	int fd = vb_dir_make(at, "dir");
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	vb_file_put(at, "file", "x\n");
+	fd = vb_dir_walk(at, "deep/er", true);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+	fd = vb_dir_claim(at, "ours");
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+	fd = vb_file_open(at, "file", O_RDONLY);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+	(void)umask(was);
+	assert_int_equal(mode_of("dir"), 0755);
+	assert_int_equal(mode_of("deep"), 0755);
+	assert_int_equal(mode_of("deep/er"), 0755);
+	assert_int_equal(mode_of("file"), 0644);
+	assert_int_equal(mode_of("ours"), 0700);
+	assert_int_equal(fcntl(at, F_GETFD), FD_CLOEXEC);
+}
+
+/* A folder is emptied as deep as any tree that is made, and no deeper: one that goes on for ever
+ * ends there. */
+static void empty__is_as_deep_as_trees_are(void **state)
+{
+	for (int depth = 16; depth <= 17; depth++) {
+		char path[64] = "top";
+		int fd;
+
+		(void)state;
+		for (int i = 0; i < depth; i++)
+			strcat(path, "/d");
+		fd = vb_dir_walk(at, path, true);
+		assert_true(fd >= 0);
+		close(fd);
+		vb_dir_remove(at, "top");
+		assert_int_equal(is_there("top"), depth == 17);
+	}
+	int fd = vb_dir_open(at, "top/d");
+
+	vb_dir_empty(fd);
+	close(fd);
+	vb_dir_remove(at, "top");
+	assert_false(is_there("top"));
+}
+
+static unsigned attempts;
+
+static void sweep_always(void)
+{
+	attempts++;
+	vb_dir_remove(at, "ours");
+	before_lock = sweep_always;
+}
+
+/* A claim that is swept away again and again is given up after some attempts. */
+static void claim__is_given_up_at_last(void **state)
+{
+	(void)state;
+	attempts = 0;
+	before_lock = sweep_always;
+	assert_int_equal(vb_dir_claim(at, "ours"), -EEXIST);
+	before_lock = NULL;
+	assert_int_equal(attempts, 4);
+}
+
+/* A folder that others can write to may be somebody's trap: no sweep goes into it. */
+static void sweep__leaves_what_others_can_write_to(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdirat(at, "x-open", 0700), 0);
+	assert_int_equal(fchmodat(at, "x-open", 0777, 0), 0);
+	assert_int_equal(mkdirat(at, "x-group", 0700), 0);
+	assert_int_equal(fchmodat(at, "x-group", 0720, 0), 0);
+	vb_dir_sweep(at, "x-", "");
+	assert_true(is_there("x-open") && is_there("x-group"));
+}
+
+/* What takes the name of a folder that is removed, and what cannot be opened, is left. */
+static void remove__leaves_what_is_no_folder(void **state)
+{
+	(void)state;
+	file_make(at, "file");
+	vb_dir_remove(at, "file");
+	vb_dir_remove(at, "none");
+	assert_true(is_there("file"));
+	assert_int_equal(vb_dir_make(-ENOENT, "x"), -ENOENT);
+	assert_int_equal(vb_dir_make(at, "file"), -ENOTDIR);
+	assert_int_equal(vb_dir_make(at, "none/x"), -ENOENT);
+	assert_int_equal(vb_dir_open_base("/dev/null"), -ENOTDIR);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(base__is_safe_from_others),       T(claim__is_of_one_process),
-	    T(claim__leaves_what_is_no_folder), T(claim__of_what_is_swept_away_meanwhile),
-	    T(walk__goes_part_by_part),         T(file__is_a_regular_one),
-	    T(file__has_the_last_text),         T(replace__leaves_one_folder),
-	    T(sweep__takes_what_nobody_has),    T(open__not_of_another_user),
+	    T(base__is_safe_from_others),
+	    T(claim__is_of_one_process),
+	    T(claim__leaves_what_is_no_folder),
+	    T(claim__of_what_is_swept_away_meanwhile),
+	    T(walk__goes_part_by_part),
+	    T(file__is_a_regular_one),
+	    T(file__has_the_last_text),
+	    T(replace__leaves_one_folder),
+	    T(sweep__takes_what_nobody_has),
+	    T(open__not_of_another_user),
+	    T(replace__where_names_are_not_exchanged),
+	    T(modes__are_those_of_files_to_read),
+	    T(empty__is_as_deep_as_trees_are),
+	    T(claim__is_given_up_at_last),
+	    T(sweep__leaves_what_others_can_write_to),
+	    T(remove__leaves_what_is_no_folder),
 	};
 
 	if (!mkdtemp(base))

@@ -152,6 +152,24 @@ static void join__more_than_one_socket_takes(void **state)
 	assert_int_equal(f->udp->group_cnt, 0);
 }
 
+/* What the kernel gives a socket for groups of IPv6 has an end as well. net.core.optmem_max */
+static void join__more_of_ipv6_than_a_socket_takes(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_gid g = gid("ff12::7:0");
+	uint32_t cnt = 0;
+
+	while (cnt < 6000 && f->udp->holder_cnt < 2) {
+		g.b[14] = (uint8_t)(cnt >> 8);
+		g.b[15] = (uint8_t)cnt;
+		assert_int_equal(vb_link_join(f->link, 1, &g, 0), 0);
+		cnt++;
+	}
+	assert_int_equal(f->udp->group_cnt, cnt);
+	if (f->udp->holder_cnt < 2)
+		print_message("one socket takes %u groups here\n", cnt);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +178,7 @@ int main(void)
 	    T(join__takes_packets_of_groups),
 	    T(join__without_descriptors),
 	    T(join__more_than_one_socket_takes),
+	    T(join__more_of_ipv6_than_a_socket_takes),
 	};
 
 	if (!netns_enter()) {

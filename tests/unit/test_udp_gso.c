@@ -116,12 +116,102 @@ static void recv__into_no_more_buffers_than_there_are(void **state)
 	assert_int_equal(recv_some(f, rx, 1), 0);
 }
 
+/* Packets of two paths that are alike leave in one GSO batch; of two that differ in anything that a
+ * datagram says they do not. */
+static void send__batch_of_paths_that_are_alike(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	for (int differ = 0; differ < 6; differ++) {
+		struct vb_path one = f->path6, two;
+
+		one.traffic_class = 8;
+		two = one;
+		two.hop_limit = (uint8_t)(one.hop_limit + (differ == 1));
+		two.traffic_class = differ == 2 ? 12 : 8;
+		two.flow_label = differ == 3 ? 0x777 : 0;
+		two.sl = differ == 4 ? 2 : 0;
+		two.udp_sport = differ == 5 ? 0xc155 : 0;
+		clear(f);
+		add(f, &one, 64, 1);
+		add(f, &two, 64, 1);
+		assert_int_equal(send_all(f), 2);
+		f->udp->rx.ask = 1;
+		assert_int_equal(recv_some(f, rx, 4), differ ? 1 : 2);
+		check_packet(f, &rx[0], 0);
+		if (differ)
+			assert_int_equal(recv_some(f, rx, 4), 1);
+		check_packet(f, &rx[differ ? 0 : 1], 1);
+	}
+}
+
+/* One socket sends from several addresses: each packet has the ICRC of its own. */
+static void send__from_addresses_in_turn(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path other = f->path4;
+	struct vb_rx rx[1];
+
+	other.sgid = gid("::ffff:127.0.0.2");
+	for (int i = 0; i < 8; i++) {
+		clear(f);
+		add(f, i % 3 ? &other : &f->path4, 64, 1);
+		assert_int_equal(send_all(f), 1);
+		assert_int_equal(recv_some(f, rx, 1), 1);
+		check_packet(f, &rx[0], 0);
+		assert_int_equal(f->udp->rx.ip_id, 0); /* and no other makes it right */
+		/* What came is remembered, for the next one that comes by the same way. */
+		assert_true(f->udp->rx.origin.is_known);
+		assert_int_equal(f->udp->rx.brings, VB_LINK_BRING_ALL);
+	}
+}
+
+/* What is sent to a process of this host counts in its own place, and what does not leave does not.
+ */
+static void send__counts_for_one_process(void **state)
+{
+	static struct vb_flow flow[256];
+	static struct vb_flow_own own[256], none;
+	struct fixture *f = *state;
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_mtu = 1500};
+	struct vb_rx rx[1];
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	f->udp->cfg.flow = flow;
+	f->udp->cfg.own = own;
+	f->udp->cfg.slot = 5;
+	add(f, &f->path4, 64, 1)->hdr[7] = 5;
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(own[5].bytes, vb_tx_wire_len(&f->batch.pkt[0]));
+	assert_int_equal(flow[5].sent, own[5].bytes + VB_FLOW_OVERHEAD);
+	assert_int_equal(own[5].last, flow[5].sent);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(flow[5].taken, flow[5].sent);
+	own[5].bytes = 1000;
+	assert_int_equal(ioctl(fd, SIOCSIFMTU, &ifr), 0);
+	clear(f);
+	add(f, &f->path4, 4096, 1)->hdr[7] = 5;
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 1);
+	assert_int_equal(own[5].bytes, 1000);
+	assert_int_equal(flow[5].sent, flow[5].taken);
+	for (int k = 0; k < 256; k++)
+		assert_true(k == 5 || memcmp(&own[k], &none, sizeof none) == 0);
+	ifr.ifr_mtu = 65536;
+	assert_int_equal(ioctl(fd, SIOCSIFMTU, &ifr), 0);
+	close(fd);
+	f->udp->cfg.flow = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__batch_is_one_receive),    T(send__longest_batch),
-	    T(send__shorter_packets_between), T(send__batch_ends_at_another_qp),
-	    T(recv__damaged_between_others),  T(recv__into_no_more_buffers_than_there_are),
+	    T(send__batch_is_one_receive),          T(send__longest_batch),
+	    T(send__shorter_packets_between),       T(send__batch_ends_at_another_qp),
+	    T(recv__damaged_between_others),        T(recv__into_no_more_buffers_than_there_are),
+	    T(send__batch_of_paths_that_are_alike), T(send__from_addresses_in_turn),
+	    T(send__counts_for_one_process),
 	};
 
 	if (!netns_enter()) {

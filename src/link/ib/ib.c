@@ -245,12 +245,10 @@ static uint32_t ib_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t
 	while (i < b->cnt) {
 		uint32_t to = i + 1, n;
 
-		if (__builtin_expect(is_group(&b->pkt[i]), 0)) {
+		if (__builtin_expect(is_group(&b->pkt[i]), 0))
 			n = send_group(s, b, i, now);
-			to = n ? i + n : to;
-		} else {
+		else
 			n = send_route(s, b, i, &to, now);
-		}
 		i += n;
 		if (i < to)
 			break;

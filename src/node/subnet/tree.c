@@ -246,13 +246,16 @@ static void put_ports(struct vb_subnet_daemon *d, uint32_t node, int dir, int cl
 }
 
 /* What may change at the node itself. FAB-19 */
-static void put_names(struct vb_subnet_daemon *d, uint32_t node, int dir)
+static void put_names(struct vb_subnet_daemon *d, uint32_t node, int fd, bool is_new)
 {
 	const struct vb_sma_node *sma = &d->subnet.node[node].sma;
+	const struct vb_tree_dir dir = {fd, is_new};
+	uint64_t g = sma->info.system_guid;
 
-	vb_file_put(dir, "node_desc", "%.*s\n", VB_SMA_NODE_DESC_LEN,
-		    (const char *)sma->description);
-	vb_sysfs_put_guid(dir, "sys_image_guid", sma->info.system_guid);
+	put_line(&dir, "node_desc", "%.*s", VB_SMA_NODE_DESC_LEN, (const char *)sma->description);
+	put_line(&dir, "sys_image_guid", "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
+		 (unsigned)(g >> 32 & 0xffff), (unsigned)(g >> 16 & 0xffff),
+		 (unsigned)(g & 0xffff));
 }
 
 static void put_device(struct vb_subnet_daemon *d, uint32_t node, int dir)
@@ -261,7 +264,7 @@ static void put_device(struct vb_subnet_daemon *d, uint32_t node, int dir)
 	static const char *const types[] = {"", "CA", "switch", "router"};
 
 	vb_file_put(dir, "node_type", "%u: %s\n", n->type, types[n->type < 4 ? n->type : 0]);
-	put_names(d, node, dir);
+	put_names(d, node, dir, true);
 	vb_sysfs_put_guid(dir, "node_guid", n->node_guid);
 	vb_file_put(dir, "fw_ver", "%s\n", VERBENA_VERSION);
 	vb_file_put(dir, "hw_rev", "0\n");
@@ -318,7 +321,7 @@ void vb_subnet_tree_update(struct vb_subnet_daemon *d, const struct vb_subnet_se
 	dir = vb_dir_walk(d->root_fd, path, false);
 	if (dir < 0)
 		return;
-	put_names(d, seat->index, dir);
+	put_names(d, seat->index, dir, false);
 	put_ports(d, seat->index, dir, -1);
 	close(dir);
 }
