@@ -40,6 +40,12 @@ static void presets__are_the_schemes(void **state)
 	s = read_good("firmware-only,");
 	assert_true(!s.dcqcn_hw_en && !s.hw_rate_throttle_en && !s.tx_wqe_ost_limit_en &&
 		    !s.speed_limiter_en && s.ecn_en && s.cnp_irq_en);
+	for (const char *c = " \t\r\n"; *c; c++) { /* blanks of any kind before and behind */
+		const char text[] = {*c, 'p', 'a', 'p', 'e', 'r', *c, ',', *c, 0};
+
+		s = read_good(text);
+		assert_true(vb_cc_settings_eq(&s, &paper));
+	}
 	s = read_good("");
 	assert_true(!s.dcqcn_hw_en && !s.np_en && !s.ecn_en && !s.rxq_en);
 }

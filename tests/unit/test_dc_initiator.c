@@ -175,6 +175,39 @@ static void stream__keeps_its_channel_around_the_wrap(void **state)
 	env_close(&env);
 }
 
+/* Work that a channel had 2^31 places ago is not queued there any more, whose ever it was. */
+static void stream__leaves_its_channel_for_good(void **state)
+{
+	static const uint32_t ago[] = {1u << 31, (1u << 31) + 64, UINT32_MAX - 63};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ago / sizeof ago[0]; i++) {
+		struct vb_qp *dci, *other;
+		struct vb_sq *sq;
+
+		setup();
+		dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+		other = vb_qp_channel(dci, 1);
+		sq = &dci->sq;
+		for (uint16_t stream = 0; stream < 3; stream++) /* the last as a guest of 0 */
+			assert_int_equal(write8(dci, stream, stream), 0);
+		assert_int_equal(sq->tail, 2);
+		(void)env_tx(&env, &b);
+		assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+		assert_int_equal(answer(other, 0, ACK, DCTN), VB_VERDICT_OK);
+		while (env_tx(&env, &b))
+			;
+		assert_int_equal(answer(dci, 1, ACK, DCTN), VB_VERDICT_OK);
+		assert_int_equal(sq->head, 2);
+		sq->head = sq->nxt = sq->tail = sq->head + ago[i];
+		assert_int_equal(write8(dci, 3, 0), 0);
+		assert_int_equal(sq->tail, ago[i] + 3);
+		assert_int_equal(write8(dci, 4, 2), 0);
+		assert_int_equal(sq->tail, ago[i] + 3); /* it is in the empty channel, alone */
+		env_close(&env);
+	}
+}
+
 static uint32_t failures;
 
 static void note_event(void *ctx, const struct vb_trace_event *ev)
@@ -463,6 +496,7 @@ int main(void)
 	    cmocka_unit_test(reset__ends_errors_of_streams),
 	    cmocka_unit_test(stream__fails_amid_an_rnr_wait),
 	    cmocka_unit_test(stream__keeps_its_channel_around_the_wrap),
+	    cmocka_unit_test(stream__leaves_its_channel_for_good),
 	    cmocka_unit_test(stream__fails_once),
 	    cmocka_unit_test(stream__fails_without_a_packet),
 	    cmocka_unit_test(stream__stays_where_its_oldest_work_is),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Why verbs are refused, as the core notes it: a verb that fails for lack of memory alone has no
- * reason, not even one that was left from a verb before it. core/refusal.h
+ * reason, not even one that was left from a verb before it; one that a receive is refused for names
+ * what it has and what it may have. core/refusal.h
  */
 #include "core/xrc/xrc.h"
 #include "core_env.h"
@@ -103,10 +104,37 @@ static void refusal__of_a_verb_before(void **state)
 	env_close(&env);
 }
 
+/* A receive with more SGEs than its queue takes, be it a QP's or an SRQ's. */
+static void refusal__of_a_receive(void **state)
+{
+	struct vb_refusal r;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 4);
+	assert_int_equal(vb_srq_create(env.pd, 8, 1, 0, NULL, &srq), 0);
+	for (int shared = 0; shared < 2; shared++) {
+		struct vb_recv_wr wr = {.sge_cnt = 1};
+		uint32_t max;
+
+		qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+		max = shared ? srq->rq.sge_max : qp->rq.sge_max;
+		wr.sge_cnt = max + 1;
+		assert_int_equal(shared ? vb_srq_post(srq, &wr) : vb_qp_post_recv(qp, &wr, 0),
+				 -EINVAL);
+		r = vb_hca_take_refusal(env.hca);
+		assert_int_equal(r.rule, VB_REFUSAL_WR_SGES);
+		assert_int_equal(r.value, max + 1);
+		assert_int_equal(r.bound, max);
+	}
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(refusal__of_a_verb_before),
+	    cmocka_unit_test(refusal__of_a_receive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,6 +139,24 @@ static void open_qp__without_memory_at_the_owner(void **state)
 	}
 }
 
+/* Who asks after a target, or changes it, is not about to open it. */
+static void ask__that_opens_nothing(void **state)
+{
+	struct vb_xrc_ask a = {.opens = false};
+
+	(void)state;
+	world_open();
+	vb_xrc_ask_begin(&a, w.xrcd[LEFT], w.tgt->qpn);
+	assert_false(vb_xrc_is_opening(w.xrcd[LEFT], w.tgt->qpn));
+	vb_xrc_ask_end(&a);
+	a = (struct vb_xrc_ask){.opens = true};
+	vb_xrc_ask_begin(&a, w.xrcd[LEFT], w.tgt->qpn);
+	assert_true(vb_xrc_is_opening(w.xrcd[LEFT], w.tgt->qpn));
+	assert_false(vb_xrc_is_opening(w.xrcd[LEFT], w.tgt->qpn + 1));
+	vb_xrc_ask_end(&a);
+	world_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +166,7 @@ int main(void)
 	    cmocka_unit_test(give_back__when_there_is_room),
 	    cmocka_unit_test(answer__without_memory),
 	    cmocka_unit_test(open_qp__without_memory_at_the_owner),
+	    cmocka_unit_test(ask__that_opens_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
