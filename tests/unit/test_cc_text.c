@@ -62,6 +62,20 @@ static void fields__override(void **state)
 	assert_int_equal(s.cut_mode, VB_CC_CUT_PERIODIC);
 }
 
+/* The modes by the names that users write. docs/congestion-control.md */
+static void names__of_modes(void **state)
+{
+	(void)state;
+	assert_int_equal(read_good("clamp_mode=always").clamp_mode, VB_CC_CLAMP_ALWAYS);
+	assert_int_equal(read_good("clamp_mode=after-increase").clamp_mode,
+			 VB_CC_CLAMP_AFTER_INCREASE);
+	assert_int_equal(read_good("clamp_mode=after-bytes").clamp_mode, VB_CC_CLAMP_AFTER_BYTES);
+	assert_int_equal(read_good("alpha_mode=active").alpha_mode, VB_CC_ALPHA_ACTIVE);
+	assert_int_equal(read_good("alpha_mode=always").alpha_mode, VB_CC_ALPHA_ALWAYS);
+	assert_int_equal(read_good("cut_mode=at-once").cut_mode, VB_CC_CUT_AT_ONCE);
+	assert_int_equal(read_good("cut_mode=periodic").cut_mode, VB_CC_CUT_PERIODIC);
+}
+
 /* CC-01: rates in bit/s follow the clock wherever it stands; those in units are what they are. */
 static void rates__follow_clock(void **state)
 {
@@ -154,8 +168,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(presets__are_the_schemes), cmocka_unit_test(fields__override),
-	    cmocka_unit_test(rates__follow_clock),      cmocka_unit_test(rates__at_their_ends),
-	    cmocka_unit_test(fault__names_item),        cmocka_unit_test(fields__are_members),
+	    cmocka_unit_test(names__of_modes),          cmocka_unit_test(rates__follow_clock),
+	    cmocka_unit_test(rates__at_their_ends),     cmocka_unit_test(fault__names_item),
+	    cmocka_unit_test(fields__are_members),
 	};
 
 	return cmocka_run_group_tests_name("cc_text", tests, NULL, NULL);

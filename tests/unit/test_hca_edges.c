@@ -39,6 +39,28 @@ static void read__of_a_qp_that_answers_none(void **state)
 	env_close(&env);
 }
 
+/* A receive that is posted where the peer was told of none is told of at once, by an ACK of what
+ * was carried out last, be it a READ. IBA 9.7.7.2.4 */
+static void receive__after_there_was_none(void **state)
+{
+	struct vb_qp *qp;
+	struct vb_hdr h;
+
+	(void)state;
+	setup();
+	qp = rts(0, 100, 4);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 100, 8), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, VB_SYNDROME_ACK);
+	assert_int_equal(request(qp, VB_OP_READ_REQUEST, 101, 0), VB_VERDICT_OK);
+	assert_int_equal(answer().psn.v, 101);
+	assert_int_equal(env_recv(&env, qp, 1, 8), 0);
+	h = answer();
+	assert_int_equal(h.opcode, VB_TRANSPORT_RC | VB_OP_ACK);
+	assert_int_equal(h.psn.v, 101);
+	assert_int_equal(h.aeth.syndrome, VB_SYNDROME_ACK | 1);
+	env_close(&env);
+}
+
 static int memory_is_gone(void (*f)(void *arg), void *arg)
 {
 	(void)f;
@@ -340,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(gap__closed_before_it_is_told),
 	    cmocka_unit_test(read__of_a_qp_that_answers_none),
+	    cmocka_unit_test(receive__after_there_was_none),
 	    cmocka_unit_test(word__in_memory_that_is_gone),
 	    cmocka_unit_test(atomic_write__by_no_key),
 	    cmocka_unit_test(acknowledgement__overruns_the_cq),
