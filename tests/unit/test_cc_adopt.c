@@ -273,7 +273,8 @@ static void flow__leaves_the_periods(void **state)
 	assert_int_equal(vb_cc_current_rate(&cc), 30720);
 }
 
-/* A rate that software sets holds until a packet has left, whatever pause comes before that. */
+/* A rate that software sets holds until a packet has left, whatever pause comes before that;
+ * without the hardware's rules it holds for good. */
 static void flow__keeps_the_rate_of_software(void **state)
 {
 	struct vb_cc_settings s = moderate();
@@ -284,6 +285,13 @@ static void flow__keeps_the_rate_of_software(void **state)
 	vb_cc_reset(&cc, &s, 0);
 	vb_cc_on_sent(&cc, &s, 1000, 0);
 	vb_cc_set_rate(&cc, &s, 777, 0);
+	vb_cc_on_flow(&cc, &s, VB_SEC);
+	assert_int_equal(cc.cc_rate, 777);
+	s.dcqcn_hw_en = false;
+	s.hw_rate_throttle_en = s.speed_limiter_en = true;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_set_rate(&cc, &s, 777, 0);
+	vb_cc_on_sent(&cc, &s, 1000, 0);
 	vb_cc_on_flow(&cc, &s, VB_SEC);
 	assert_int_equal(cc.cc_rate, 777);
 }

@@ -7,7 +7,8 @@
 #include "core/obj/key.h"
 #include "rc_env.h"
 
-/* A gap that is closed before the NAK for it has left owes none. IBA 9.7.4.2 */
+/* A gap that is closed before the NAK for it has left owes none; and what comes early or twice is
+ * no error of the port. IBA 9.7.4.2 */
 static void gap__closed_before_it_is_told(void **state)
 {
 	struct vb_qp *qp;
@@ -22,6 +23,9 @@ static void gap__closed_before_it_is_told(void **state)
 	h = answer();
 	assert_int_equal(h.aeth.syndrome & VB_SYNDROME_CLASS, VB_SYNDROME_ACK);
 	assert_int_equal(h.psn.v, 101);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 101, 8), VB_VERDICT_DUPLICATE);
+	assert_int_equal(env.counters.v[VB_COUNTER_port_rcv_errors], 0);
+	assert_int_equal(env.counters.v[VB_COUNTER_rx_dropped], 0);
 	env_close(&env);
 }
 
@@ -40,7 +44,7 @@ static void read__of_a_qp_that_answers_none(void **state)
 }
 
 /* A receive that is posted where the peer was told of none is told of at once, by an ACK of what
- * was carried out last, be it a READ. IBA 9.7.7.2.4 */
+ * was carried out last: behind the answer to a READ. IBA 9.7.7.2.4, 9.7.5.1.2 */
 static void receive__after_there_was_none(void **state)
 {
 	struct vb_qp *qp;
@@ -52,9 +56,10 @@ static void receive__after_there_was_none(void **state)
 	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 100, 8), VB_VERDICT_OK);
 	assert_int_equal(answer().aeth.syndrome, VB_SYNDROME_ACK);
 	assert_int_equal(request(qp, VB_OP_READ_REQUEST, 101, 0), VB_VERDICT_OK);
-	assert_int_equal(answer().psn.v, 101);
 	assert_int_equal(env_recv(&env, qp, 1, 8), 0);
-	h = answer();
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_TRANSPORT_RC | VB_OP_READ_RESP_ONLY);
+	h = env_hdr(&b.pkt[1]);
 	assert_int_equal(h.opcode, VB_TRANSPORT_RC | VB_OP_ACK);
 	assert_int_equal(h.psn.v, 101);
 	assert_int_equal(h.aeth.syndrome, VB_SYNDROME_ACK | 1);
@@ -155,6 +160,48 @@ static void acknowledgement__before_anything_can_be_sent(void **state)
 	env_up(&env, qp, &a, VB_QPS_RTR);
 	h.dqpn = vb_qp_number(qp);
 	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_QP_STATE);
+	env_close(&env);
+}
+
+/* Why a QP may not use memory of its own side: what is wrong, and, where it is a place, by how
+ * much. */
+static void denial__of_local_memory(void **state)
+{
+	struct vb_mr_attr attr = {.iova = 64, .length = 64, .access = VB_ACCESS_LOCAL_WRITE};
+	struct vb_mr *own, *other;
+	struct vb_mw *mw;
+	struct vb_pd *pd;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_pd_create(env.hca, &pd), 0);
+	assert_int_equal(vb_mr_create(pd, &attr, &other), 0);
+	assert_int_equal(vb_mw_create(env.pd, 1, &mw), 0);
+	attr.access = VB_ACCESS_REMOTE_READ;
+	assert_int_equal(vb_mr_create(env.pd, &attr, &own), 0);
+
+	const struct {
+		struct vb_sge sge;
+		uint32_t access;
+		enum vb_denial_check check;
+		uint64_t by;
+	} rows[] = {
+	    {{64, 8, vb_mr_lkey(other)}, 0, VB_DENIAL_OTHER_PD, 0},
+	    {{64, 8, 0xffffff00}, 0, VB_DENIAL_KEY_UNKNOWN, 0},
+	    {{64, 8, vb_mw_rkey(mw)}, 0, VB_DENIAL_KEY_KIND, 0},
+	    {{64, 8, vb_mr_lkey(own)}, VB_ACCESS_LOCAL_WRITE, VB_DENIAL_RIGHT, 0},
+	    {{63, 8, vb_mr_lkey(own)}, 0, VB_DENIAL_BEFORE, 1},
+	    {{122, 8, vb_mr_lkey(own)}, 0, VB_DENIAL_BEHIND, 2},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct vb_denial d = {.by = 99};
+
+		vb_mem_why_local(env.pd, &rows[i].sge, 1, rows[i].access, &d);
+		assert_int_equal(d.check, rows[i].check);
+		assert_int_equal(d.by, rows[i].by);
+		assert_int_equal(d.va, rows[i].sge.addr);
+	}
 	env_close(&env);
 }
 
@@ -367,6 +414,7 @@ int main(void)
 	    cmocka_unit_test(atomic_write__by_no_key),
 	    cmocka_unit_test(acknowledgement__overruns_the_cq),
 	    cmocka_unit_test(acknowledgement__before_anything_can_be_sent),
+	    cmocka_unit_test(denial__of_local_memory),
 	    cmocka_unit_test(key__where_there_is_none),
 	    cmocka_unit_test(number__of_each_that_there_is),
 	    cmocka_unit_test(gsi__without_memory),
