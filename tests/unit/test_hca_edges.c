@@ -337,6 +337,67 @@ static void pace__burst_of_the_adapters_choice(void **state)
 	assert_uint_in_range(burst_at(8000000), 100000, 100000 + pkt); /* 1 ns a byte */
 }
 
+/* A QP that is masked begins nothing, and ends what it has begun. CC-47 */
+static void mask__ends_what_was_begun(void **state)
+{
+	struct vb_mr_attr attr = {.length = 1 << 20, .access = ENV_ACCESS};
+	struct vb_sge sge = {0, 100 * 1024, 0};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE};
+	uint32_t sent = 0, n;
+	struct vb_qp *qp;
+	struct vb_mr *wide;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	assert_int_equal(vb_mr_create(env.pd, &attr, &wide), 0);
+	sge.lkey = vb_mr_lkey(wide);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(vb_qp_post_send(qp, &wr, env.now), 0);
+	for (n = env_tx(&env, &b); n; n = env_tx(&env, &b)) {
+		if (!sent)
+			vb_qp_set_sq_arb_mask(qp, true);
+		sent += n;
+		assert_true(n < 100);
+	}
+	assert_int_equal(sent, 100 * 1024 / qp->mtu);
+	vb_qp_set_sq_arb_mask(qp, false);
+	assert_true(env_tx(&env, &b) > 0);
+	env_close(&env);
+}
+
+static uint16_t home;
+
+static uint16_t find_home(void *ctx, const struct vb_path *path)
+{
+	(void)ctx;
+	(void)path;
+	return home;
+}
+
+/* When homes have changed, that of each QP that has a path is found anew. core/hca.h */
+static void homes__of_all_that_have_a_path(void **state)
+{
+	struct vb_qp *qp[40];
+
+	(void)state;
+	env_config(&env);
+	env.cfg.find_home = find_home;
+	env_open(&env, 64);
+	home = 1;
+	for (uint32_t i = 0; i < 40; i++) {
+		struct vb_qp_attr a = env_attr(2, 0x21);
+
+		qp[i] = env_qp(&env, VB_QPT_RC, NULL);
+		env_up(&env, qp[i], &a, i % 2 ? VB_QPS_RTR : VB_QPS_INIT);
+	}
+	home = 2;
+	vb_hca_find_homes(env.hca);
+	for (uint32_t i = 0; i < 40; i++)
+		assert_int_equal(qp[i]->attr.path.home, i % 2 ? 2 : 0);
+	env_close(&env);
+}
+
 /* A group that has grown has all its members, and each gets every message. IBA 10.5.2.1 */
 static void group__of_many_members(void **state)
 {
@@ -421,6 +482,8 @@ int main(void)
 	    cmocka_unit_test(dci__without_memory),
 	    cmocka_unit_test(atomic_write__from_no_key),
 	    cmocka_unit_test(pace__burst_of_the_adapters_choice),
+	    cmocka_unit_test(mask__ends_what_was_begun),
+	    cmocka_unit_test(homes__of_all_that_have_a_path),
 	    cmocka_unit_test(group__of_many_members),
 	    cmocka_unit_test(repeat__without_memory),
 	};

@@ -157,6 +157,57 @@ static void ask__that_opens_nothing(void **state)
 	world_close();
 }
 
+static const struct vb_qp_attr *holder_attr(void)
+{
+	struct vb_hca *h = w.env[LEFT].hca;
+
+	for (uint32_t i = 0; i < h->qp_cap; i++) {
+		if (h->qp[i] && vb_xrc_is_holder(h->qp[i]))
+			return &h->qp[i]->attr;
+	}
+	fail();
+	return NULL;
+}
+
+/* A holder that there was before takes over whatever has changed of the target since. */
+static void migrate__with_changed_attributes(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		struct vb_qp_attr *a;
+		const struct vb_qp_attr *is;
+
+		world_open_migrated();
+		vb_xrc_give_back(w.env[LEFT].hca, w.env[LEFT].now);
+		for (uint32_t n = 0; n < 3; n++)
+			settle();
+		assert_false(w.tgt->mig->is_migrated);
+		a = &w.tgt->attr;
+		a->path_kbps += i == 0 ? 1000 : 0;
+		a->min_rnr_timer ^= i == 1;
+		a->access ^= i == 2 ? VB_ACCESS_REMOTE_ATOMIC : 0;
+		a->path.flow_label ^= i == 3;
+		a->path.udp_sport ^= i == 4;
+		a->path.sl ^= i == 5;
+		a->path.traffic_class ^= i == 6 ? 4 : 0;
+		a->path.hop_limit ^= i == 7;
+		post_srq(LEFT, 0, 1);
+		post(LEFT, VB_WR_SEND, 0, 0, 8);
+		world_run(VB_NEVER);
+		assert_true(w.tgt->mig->is_migrated);
+		is = holder_attr();
+		assert_int_equal(is->path_kbps, a->path_kbps);
+		assert_int_equal(is->min_rnr_timer, a->min_rnr_timer);
+		assert_int_equal(is->access, a->access);
+		assert_int_equal(is->path.flow_label, a->path.flow_label);
+		assert_int_equal(is->path.udp_sport, a->path.udp_sport);
+		assert_int_equal(is->path.sl, a->path.sl);
+		assert_int_equal(is->path.traffic_class, a->path.traffic_class);
+		assert_int_equal(is->path.hop_limit, a->path.hop_limit);
+		world_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +218,7 @@ int main(void)
 	    cmocka_unit_test(answer__without_memory),
 	    cmocka_unit_test(open_qp__without_memory_at_the_owner),
 	    cmocka_unit_test(ask__that_opens_nothing),
+	    cmocka_unit_test(migrate__with_changed_attributes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
