@@ -242,6 +242,32 @@ static void number__of_each_that_there_is(void **state)
 	env_close(&env);
 }
 
+/* A QP has the objects that its type needs, and no others: an XRC target a domain, any other a PD
+ * and a CQ to complete its sends. IBA 11.2.4.1 */
+static void objects__of_another_type(void **state)
+{
+	struct vb_xrcd *xrcd;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_xrcd_create(env.hca, &xrcd), 0);
+	for (uint32_t has = 0; has < 16; has++) {
+		bool is_target = has & 8;
+		struct vb_qp_init init = {.type = is_target ? VB_QPT_XRC_TGT : VB_QPT_RC,
+					  .send_cq = has & 2 ? env.cq : NULL,
+					  .recv_cq = is_target ? NULL : env.cq,
+					  .xrcd = has & 4 ? xrcd : NULL};
+		bool fits = (has & 7) == (is_target ? 4 : 3);
+
+		if (!(has & 5))
+			continue; /* they say what adapter it is of */
+		assert_int_equal(vb_qp_create(has & 1 ? env.pd : NULL, &init, &qp),
+				 fits ? 0 : -EINVAL);
+	}
+	env_close(&env);
+}
+
 /* QP1 without memory leaves its port free for the next try. */
 static void gsi__without_memory(void **state)
 {
@@ -478,6 +504,7 @@ int main(void)
 	    cmocka_unit_test(denial__of_local_memory),
 	    cmocka_unit_test(key__where_there_is_none),
 	    cmocka_unit_test(number__of_each_that_there_is),
+	    cmocka_unit_test(objects__of_another_type),
 	    cmocka_unit_test(gsi__without_memory),
 	    cmocka_unit_test(dci__without_memory),
 	    cmocka_unit_test(atomic_write__from_no_key),

@@ -494,6 +494,7 @@ static void answers__missing_before_an_acknowledgement(void **state)
 		assert_int_equal(env_tx(&env, &b), 1);
 		assert_int_equal(env_hdr(&b.pkt[0]).psn.v, FIRST);
 		assert_int_equal(env_hdr(&b.pkt[0]).reth.len, 8 * MTU);
+		assert_int_equal(qp->sr->rtt_min, 50 * VB_USEC);
 		env_close(&env);
 	}
 }

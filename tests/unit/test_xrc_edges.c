@@ -84,11 +84,15 @@ static void return__of_an_unsound_state(void **state)
 	world_close();
 }
 
-/* A state that finds no room in the owner's queue goes back when there is some. */
+/* A state that finds no room in the owner's queue goes back when there is some. An owner gives
+ * nothing back. */
 static void give_back__when_there_is_room(void **state)
 {
 	(void)state;
 	world_open_migrated();
+	vb_xrc_give_back(w.env[OWNER].hca, w.env[OWNER].now);
+	assert_false(w.tgt->mig->recall);
+	assert_int_equal(w.cnt[LEFT], 0);
 	w.room = 0;
 	vb_xrc_give_back(w.env[LEFT].hca, w.env[LEFT].now);
 	assert_true(vb_xrc_waits(w.env[LEFT].hca));
