@@ -273,7 +273,8 @@ static void flow__leaves_the_periods(void **state)
 	assert_int_equal(vb_cc_current_rate(&cc), 30720);
 }
 
-/* A rate that software sets holds until a packet has left, whatever pause comes before that. */
+/* A rate that software sets holds until a packet has left, whatever pause comes before that;
+ * without the hardware's rules it holds for good. */
 static void flow__keeps_the_rate_of_software(void **state)
 {
 	struct vb_cc_settings s = moderate();
@@ -284,6 +285,13 @@ static void flow__keeps_the_rate_of_software(void **state)
 	vb_cc_reset(&cc, &s, 0);
 	vb_cc_on_sent(&cc, &s, 1000, 0);
 	vb_cc_set_rate(&cc, &s, 777, 0);
+	vb_cc_on_flow(&cc, &s, VB_SEC);
+	assert_int_equal(cc.cc_rate, 777);
+	s.dcqcn_hw_en = false;
+	s.hw_rate_throttle_en = s.speed_limiter_en = true;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_set_rate(&cc, &s, 777, 0);
+	vb_cc_on_sent(&cc, &s, 1000, 0);
 	vb_cc_on_flow(&cc, &s, VB_SEC);
 	assert_int_equal(cc.cc_rate, 777);
 }
@@ -304,6 +312,30 @@ static void window__stays_without_a_time(void **state)
 	assert_int_equal(cc.window, VB_CC_OST_REDUCED);
 }
 
+/* Software may write a target below the rate: then the rate follows it down, and both rise again.
+ * CC-19, CC-62 */
+static void rates__target_below_the_rate(void **state)
+{
+	struct vb_cc_settings s = quiet();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.dcqcn_byte_cnt_th = 1000;
+	s.dcqcn_rate_ai_q8 = 300 << 8;
+	vb_cc_reset(&cc, &s, 0);
+	assert_false(cc.active);
+	vb_cc_set_current(&cc, &s, s.dcqcn_max_rate, 30000, 0);
+	assert_true(cc.active);
+	vb_cc_on_sent(&cc, &s, 1000, 0);
+	assert_int_equal(vb_cc_target_rate(&cc), 30000);
+	assert_int_equal(vb_cc_current_rate(&cc), 45000);
+	for (uint32_t i = 0; i < 200; i++)
+		vb_cc_on_sent(&cc, &s, 1000, 0);
+	assert_int_equal(vb_cc_target_rate(&cc), 60000);
+	assert_int_equal(vb_cc_current_rate(&cc), 60000);
+	assert_false(cc.active);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +346,7 @@ int main(void)
 	    cmocka_unit_test(set_merge__zero_ends_a_pending_cut),
 	    cmocka_unit_test(cnp__merged_holds_off_the_timer),
 	    cmocka_unit_test(rates__minimum_above_the_maximum),
+	    cmocka_unit_test(rates__target_below_the_rate),
 	    cmocka_unit_test(flow__begins_anew_at_the_threshold),
 	    cmocka_unit_test(reset__keeps_the_recorder),
 	    cmocka_unit_test(window__counts_saturate),

@@ -40,6 +40,12 @@ static void presets__are_the_schemes(void **state)
 	s = read_good("firmware-only,");
 	assert_true(!s.dcqcn_hw_en && !s.hw_rate_throttle_en && !s.tx_wqe_ost_limit_en &&
 		    !s.speed_limiter_en && s.ecn_en && s.cnp_irq_en);
+	for (const char *c = " \t\r\n"; *c; c++) { /* blanks of any kind before and behind */
+		const char text[] = {*c, 'p', 'a', 'p', 'e', 'r', *c, ',', *c, 0};
+
+		s = read_good(text);
+		assert_true(vb_cc_settings_eq(&s, &paper));
+	}
 	s = read_good("");
 	assert_true(!s.dcqcn_hw_en && !s.np_en && !s.ecn_en && !s.rxq_en);
 }
@@ -54,6 +60,20 @@ static void fields__override(void **state)
 	assert_int_equal(s.dcqcn_rate_hai_q8, 655);
 	assert_true(s.dcqcn_hw_en && !s.np_en && !s.ecn_en);
 	assert_int_equal(s.cut_mode, VB_CC_CUT_PERIODIC);
+}
+
+/* The modes by the names that users write. docs/congestion-control.md */
+static void names__of_modes(void **state)
+{
+	(void)state;
+	assert_int_equal(read_good("clamp_mode=always").clamp_mode, VB_CC_CLAMP_ALWAYS);
+	assert_int_equal(read_good("clamp_mode=after-increase").clamp_mode,
+			 VB_CC_CLAMP_AFTER_INCREASE);
+	assert_int_equal(read_good("clamp_mode=after-bytes").clamp_mode, VB_CC_CLAMP_AFTER_BYTES);
+	assert_int_equal(read_good("alpha_mode=active").alpha_mode, VB_CC_ALPHA_ACTIVE);
+	assert_int_equal(read_good("alpha_mode=always").alpha_mode, VB_CC_ALPHA_ALWAYS);
+	assert_int_equal(read_good("cut_mode=at-once").cut_mode, VB_CC_CUT_AT_ONCE);
+	assert_int_equal(read_good("cut_mode=periodic").cut_mode, VB_CC_CUT_PERIODIC);
 }
 
 /* CC-01: rates in bit/s follow the clock wherever it stands; those in units are what they are. */
@@ -148,8 +168,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(presets__are_the_schemes), cmocka_unit_test(fields__override),
-	    cmocka_unit_test(rates__follow_clock),      cmocka_unit_test(rates__at_their_ends),
-	    cmocka_unit_test(fault__names_item),        cmocka_unit_test(fields__are_members),
+	    cmocka_unit_test(names__of_modes),          cmocka_unit_test(rates__follow_clock),
+	    cmocka_unit_test(rates__at_their_ends),     cmocka_unit_test(fault__names_item),
+	    cmocka_unit_test(fields__are_members),
 	};
 
 	return cmocka_run_group_tests_name("cc_text", tests, NULL, NULL);

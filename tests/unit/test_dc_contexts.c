@@ -92,13 +92,18 @@ static void dct__who_has_left_goes_first(void **state)
 	}
 	env.now += 2 * VB_DCT_IDLE;
 
-	struct vb_path silent = from_host(2), left = from_host(2 + 40), next = from_host(200);
+	struct vb_path left = from_host(2 + 40), next = from_host(200);
 	struct vb_hdr bye = {
 	    .opcode = VB_OPCODE_DC_CONNECT, .solicited = true, .dc.connection = CONN};
 
 	assert_int_equal(arrive(dct, bye, &left, 0), VB_VERDICT_OK);
 	assert_int_equal(connect(dct, &next, CONN), VB_VERDICT_OK);
-	assert_int_equal(ask(dct, &silent, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	for (uint8_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		struct vb_path silent = from_host((uint8_t)(2 + i));
+
+		if (i != 40)
+			assert_int_equal(ask(dct, &silent, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	}
 	env_close(&env);
 }
 
@@ -273,6 +278,27 @@ static void dct__answers_a_full_handshake(void **state)
 	env_close(&env);
 }
 
+/* A target that has ended says nothing any more, not even the no that it owed. */
+static void dct__owes_nothing_when_it_has_ended(void **state)
+{
+	struct vb_path path = from_host(2);
+
+	(void)state;
+	for (int reset = 0; reset < 2; reset++) {
+		struct vb_hdr h = {.opcode = VB_OPCODE_DC_CONNECT,
+				   .dc = {.connection = CONN, .key = KEY + 1}};
+		struct vb_qp_attr a = {0};
+		struct vb_qp *dct;
+
+		setup();
+		dct = target(KEY);
+		assert_int_equal(arrive(dct, h, &path, 0), VB_VERDICT_ACCESS);
+		assert_int_equal(env_modify(&env, dct, &a, reset ? VB_QPS_RESET : VB_QPS_ERR), 0);
+		assert_int_equal(env_tx(&env, &b), 0);
+		env_close(&env);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +313,7 @@ int main(void)
 	    cmocka_unit_test(dct__answers_may_not_be_marked),
 	    cmocka_unit_test(dct__connections_wrap),
 	    cmocka_unit_test(dct__answers_a_full_handshake),
+	    cmocka_unit_test(dct__owes_nothing_when_it_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

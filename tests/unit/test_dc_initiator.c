@@ -118,6 +118,96 @@ static void reset__ends_errors_of_streams(void **state)
 	env_close(&env);
 }
 
+/* A stream that fails while it waits for a receive of its target leaves no timer of that wait
+ * behind: what comes next does not wait. */
+static void stream__fails_amid_an_rnr_wait(void **state)
+{
+	struct vb_qp *dci, *channel;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+	channel = vb_qp_channel(dci, 1);
+	assert_int_equal(write8(dci, 1, 5), 0);
+	(void)env_tx(&env, &b);
+	assert_int_equal(answer(channel, 0, VB_SYNDROME_RNR | 14, DCTN), VB_VERDICT_OK);
+	assert_int_not_equal(channel->timer[VB_TIMER_RNR], VB_NEVER);
+	assert_int_equal(answer(channel, 0, VB_NAK_REMOTE_ACCESS, DCTN), VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_REM_ACCESS_ERR);
+	assert_int_equal(channel->timer[VB_TIMER_RNR], VB_NEVER);
+	assert_int_equal(write8(dci, 2, 3), 0);
+	assert_true(env_tx(&env, &b) > 0);
+	env_close(&env);
+}
+
+/* Places in the queue of a channel wrap: the stream that has the channel, and one that is a guest
+ * there, keep it as long as their work is queued. docs/dc.md */
+static void stream__keeps_its_channel_around_the_wrap(void **state)
+{
+	struct vb_qp *dci, *channel[2];
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+	for (uint32_t i = 0; i < 2; i++) {
+		channel[i] = vb_qp_channel(dci, i);
+		channel[i]->sq.head = channel[i]->sq.nxt = channel[i]->sq.tail = UINT32_MAX - 1;
+		channel[i]->dci->own_end = channel[i]->dci->other_end = UINT32_MAX - 1;
+	}
+	assert_int_equal(write8(dci, 1, 4), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(write8(dci, 2 + i, 5), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(write8(dci, 5 + i, 7), 0); /* there is no channel for it alone */
+	assert_int_equal(channel[0]->sq.tail, UINT32_MAX);
+	assert_int_equal(channel[1]->sq.tail, 4);
+	(void)env_tx(&env, &b);
+	assert_int_equal(answer(channel[0], 0, ACK, DCTN), VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	/* The first channel is empty. */
+	assert_int_equal(write8(dci, 8, 5), 0);
+	assert_int_equal(write8(dci, 9, 7), 0);
+	assert_int_equal(channel[0]->sq.tail, UINT32_MAX);
+	assert_int_equal(channel[1]->sq.tail, 6);
+	/* A stream that has nothing queued takes it. */
+	assert_int_equal(write8(dci, 10, 9), 0);
+	assert_int_equal(channel[0]->sq.tail, 0);
+	env_close(&env);
+}
+
+/* Work that a channel had 2^31 places ago is not queued there any more, whose ever it was. */
+static void stream__leaves_its_channel_for_good(void **state)
+{
+	static const uint32_t ago[] = {1u << 31, (1u << 31) + 64, UINT32_MAX - 63};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ago / sizeof ago[0]; i++) {
+		struct vb_qp *dci, *other;
+		struct vb_sq *sq;
+
+		setup();
+		dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+		other = vb_qp_channel(dci, 1);
+		sq = &dci->sq;
+		for (uint16_t stream = 0; stream < 3; stream++) /* the last as a guest of 0 */
+			assert_int_equal(write8(dci, stream, stream), 0);
+		assert_int_equal(sq->tail, 2);
+		(void)env_tx(&env, &b);
+		assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+		assert_int_equal(answer(other, 0, ACK, DCTN), VB_VERDICT_OK);
+		while (env_tx(&env, &b))
+			;
+		assert_int_equal(answer(dci, 1, ACK, DCTN), VB_VERDICT_OK);
+		assert_int_equal(sq->head, 2);
+		sq->head = sq->nxt = sq->tail = sq->head + ago[i];
+		assert_int_equal(write8(dci, 3, 0), 0);
+		assert_int_equal(sq->tail, ago[i] + 3);
+		assert_int_equal(write8(dci, 4, 2), 0);
+		assert_int_equal(sq->tail, ago[i] + 3); /* it is in the empty channel, alone */
+		env_close(&env);
+	}
+}
+
 static uint32_t failures;
 
 static void note_event(void *ctx, const struct vb_trace_event *ev)
@@ -404,6 +494,9 @@ int main(void)
 	    cmocka_unit_test(dci__hears_only_its_target),
 	    cmocka_unit_test(dci__request_waits_its_own_time),
 	    cmocka_unit_test(reset__ends_errors_of_streams),
+	    cmocka_unit_test(stream__fails_amid_an_rnr_wait),
+	    cmocka_unit_test(stream__keeps_its_channel_around_the_wrap),
+	    cmocka_unit_test(stream__leaves_its_channel_for_good),
 	    cmocka_unit_test(stream__fails_once),
 	    cmocka_unit_test(stream__fails_without_a_packet),
 	    cmocka_unit_test(stream__stays_where_its_oldest_work_is),

@@ -99,6 +99,41 @@ static void view__of_the_target(void **state)
 	env_close(&env);
 }
 
+static uint32_t changes, qpns;
+
+static void note_change(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	changes++;
+	qpns |= ev->qpn;
+}
+
+/* A trace has each change of an initiator's state once, however many channels it has; and that of
+ * each context of a target, by the target's number. docs/dc.md */
+static void trace__of_states(void **state)
+{
+	struct vb_qp *dct, *dci;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.trace =
+	    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_QP_STATE, .emit = note_change};
+	env_open(&env, 64);
+	assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &srq), 0);
+	changes = qpns = 0;
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	assert_int_equal(changes, 3);
+	assert_int_equal(qpns, vb_qp_number(dci));
+	dct = target(KEY);
+	assert_int_equal(changes, 5);
+	qpns = 0;
+	assert_int_equal(post(dci, 1, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 0), 0);
+	env_loop(&env);
+	assert_int_equal(changes, 6);
+	assert_int_equal(qpns, vb_qp_number(dct));
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +141,7 @@ int main(void)
 	    cmocka_unit_test(target__answers_by_the_level_of_the_request),
 	    cmocka_unit_test(sample__of_the_oldest_stream),
 	    cmocka_unit_test(view__of_the_target),
+	    cmocka_unit_test(trace__of_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

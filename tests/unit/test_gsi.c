@@ -230,6 +230,47 @@ static void destroy__gives_its_deadline_back(void **state)
 	env_close(&env);
 }
 
+/* A CQ that overruns ends all QPs on it, those of ports that have done nothing too. IBA 11.6.3.1 */
+static void overrun__ends_each_port(void **state)
+{
+	struct vb_qp *one, *two, *idle;
+	struct vb_wc wc[2];
+
+	(void)state;
+	setup();
+	one = gsi_rts(1);
+	two = gsi_rts(2);
+	assert_int_equal(vb_cq_resize(env.cq, 1), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(env_recv(&env, two, i, VB_GRH_LEN + MAD_BYTES), 0);
+		assert_int_equal(mad_comes(2, VB_QPN_GSI, 0xffff, VB_QKEY_GSI), VB_VERDICT_OK);
+		assert_int_equal(vb_qp_get_state(one), i ? VB_QPS_ERR : VB_QPS_RTS);
+	}
+	assert_int_equal(vb_qp_get_state(two), VB_QPS_ERR);
+	env_event(&env, VB_EVENT_ASYNC_CQ, VB_ASYNC_CQ_ERR);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_QP_FATAL);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_QP_FATAL);
+	env_no_event(&env);
+	assert_int_equal(vb_cq_poll(env.cq, wc, 2), 1);
+	/* One with a CQ of its own goes on; that of the last port is looked at as well. */
+	assert_int_equal(vb_qp_destroy(one), 0);
+	assert_int_equal(vb_qp_destroy(two), 0);
+	assert_int_equal(vb_hca_set_port(env.hca, VB_HCA_PORTS_MAX, &env.cfg.port[1]), 0);
+	assert_int_equal(vb_cq_create(env.hca, 1, NULL, &env.cq), 0);
+	one = gsi_rts(1);
+	two = gsi_rts(VB_HCA_PORTS_MAX);
+	assert_int_equal(vb_cq_create(env.hca, 1, NULL, &env.cq), 0);
+	idle = gsi_rts(2);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(env_recv(&env, one, i, VB_GRH_LEN + MAD_BYTES), 0);
+		assert_int_equal(mad_comes(1, VB_QPN_GSI, 0xffff, VB_QKEY_GSI), VB_VERDICT_OK);
+	}
+	assert_int_equal(vb_qp_get_state(one), VB_QPS_ERR);
+	assert_int_equal(vb_qp_get_state(two), VB_QPS_ERR);
+	assert_int_equal(vb_qp_get_state(idle), VB_QPS_RTS);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +281,7 @@ int main(void)
 	    cmocka_unit_test(mad__as_it_leaves),
 	    cmocka_unit_test(completion__names_the_pkey),
 	    cmocka_unit_test(destroy__gives_its_deadline_back),
+	    cmocka_unit_test(overrun__ends_each_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

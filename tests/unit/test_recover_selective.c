@@ -455,6 +455,50 @@ static void answers__numbers_wrap(void **state)
 	env_close(&env);
 }
 
+/* PSNs that were missing half of all PSNs ago, while nothing was since, hide nothing. */
+static void answers__missing_long_ago(void **state)
+{
+	(void)state;
+	for (uint32_t ago = 1; ago <= VB_PSN_MASK; ago += VB_PSN_HALF / 4) {
+		struct vb_qp *qp = start(1, 0);
+
+		qp->sr->psn_seen = qp->sr->psn_high = vb_psn(FIRST - ago);
+		post(qp, 1, 8);
+		assert_int_equal(env_tx(&env, &b), 1);
+		env.now += 50 * VB_USEC;
+		assert_int_equal(answered(qp, 1), 1);
+		assert_int_equal(env_hdr(&b.pkt[0]).psn.v, FIRST);
+		assert_int_equal(env_hdr(&b.pkt[0]).reth.len, MTU);
+		env_close(&env);
+	}
+}
+
+/* Nor do they when it is an ACK of what was sent behind a READ that tells that answers miss. */
+static void answers__missing_before_an_acknowledgement(void **state)
+{
+	(void)state;
+	for (uint32_t ago = 1; ago <= VB_PSN_MASK; ago += VB_PSN_HALF / 4) {
+		struct vb_qp *qp = start(1, 0);
+		struct vb_hdr ack = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+				     .dqpn = vb_qp_number(qp),
+				     .psn = vb_psn(FIRST + 8),
+				     .selective = true,
+				     .aeth.syndrome = 31};
+
+		qp->sr->psn_seen = qp->sr->psn_high = vb_psn(FIRST - ago);
+		post(qp, 1, 8);
+		assert_int_equal(env_send(&env, qp, 2, VB_WR_SEND, 8), 0);
+		assert_int_equal(env_tx(&env, &b), 2);
+		env.now += 50 * VB_USEC;
+		assert_int_equal(env_rx(&env, 2, &ack, 0), VB_VERDICT_OK);
+		assert_int_equal(env_tx(&env, &b), 1);
+		assert_int_equal(env_hdr(&b.pkt[0]).psn.v, FIRST);
+		assert_int_equal(env_hdr(&b.pkt[0]).reth.len, 8 * MTU);
+		assert_int_equal(qp->sr->rtt_min, 50 * VB_USEC);
+		env_close(&env);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +511,8 @@ int main(void)
 	    cmocka_unit_test(repeats__of_a_read_under_way),
 	    cmocka_unit_test(read__in_pieces),
 	    cmocka_unit_test(answers__numbers_wrap),
+	    cmocka_unit_test(answers__missing_long_ago),
+	    cmocka_unit_test(answers__missing_before_an_acknowledgement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

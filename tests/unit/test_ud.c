@@ -256,7 +256,7 @@ static void receive__too_short_of_an_srq(void **state)
 	assert_int_equal(
 	    datagram((struct vb_hdr){.opcode = VB_OP_SEND_ONLY, .deth.qkey = ENV_QKEY}, 8),
 	    VB_VERDICT_LENGTH);
-	(void)env_wc(&env, 1, VB_WC_LOC_LEN_ERR);
+	assert_int_equal(env_wc(&env, 1, VB_WC_LOC_LEN_ERR).vendor_err, VB_VERDICT_LENGTH);
 	assert_int_equal(vb_qp_get_state(qp), VB_QPS_RTS);
 	assert_int_equal(env.counters.v[VB_COUNTER_resp_local_length_error], 1);
 	env_close(&env);

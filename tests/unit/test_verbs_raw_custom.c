@@ -2,6 +2,9 @@
 /* WQEs that a program builds and verbs post: mlx5dv_wr_raw_wqe(), see mlx5dv_wr_post(3). */
 #include "raw_env.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 #define THERE 300000u
 
@@ -196,6 +199,20 @@ static void one_is_posted(void)
 	wc_is(4, IBV_WC_SUCCESS, MLX5DV_WC_RAW_WQE);
 }
 
+/* The last batch was refused for work request @wr_id, with @words. */
+static void refused_is(uint64_t wr_id, const char *words)
+{
+	const struct vb_slot_shm *slot = vb_engine_slot(vb_ibv_ctx(ctx)->engine);
+	const char *why = verbena_refusal(), *kept;
+	char verb[64];
+
+	kept = slot->explain.refused[(slot->explain.refused_cnt - 1) % VB_REFUSED_CNT].text;
+	snprintf(verb, sizeof verb, "ibv_wr_complete of wr_id %u to QP", (unsigned)wr_id);
+	assert_non_null(strstr(kept, verb));
+	assert_non_null(why);
+	assert_ptr_equal(strstr(why, words), why);
+}
+
 /* All of a batch are posted, or none. */
 static void custom__none_of_a_batch_that_fails(void **state)
 {
@@ -231,12 +248,14 @@ static void custom__none_of_a_batch_that_fails(void **state)
 	ibv_wr_start(ex);
 	post_custom(5);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	refused_is(5, "the QP is in RESET");
 	to_init(qp);
 	to_rts(qp, qp->qp_num, false);
 	ibv_wr_start(ex);
 	build_write(6, SIGNALED, 63);
 	post_custom(6);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	refused_is(6, "the WQE has 16 blocks of 64 bytes, and the queue ");
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }

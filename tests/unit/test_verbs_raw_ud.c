@@ -88,11 +88,63 @@ static void test_ud(void **state)
 	raw_free(&a, &b);
 }
 
+/* The path of an address is in its segment, and a datagram leaves by it: the header that it arrives
+ * with has its hop limit and its class. IBA 8.3; IBT-38 */
+static void test_ud_path(void **state)
+{
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+	struct mlx5_wqe_av av;
+	struct ibv_ah *ah;
+
+	(void)state;
+	attr.grh.hop_limit = 33;
+	attr.grh.traffic_class = 0x68;
+	attr.grh.flow_label = 0x12345;
+	ah = ibv_create_ah(pd, &attr);
+	raw_ends(&a, &b, IBV_QPT_UD);
+	av = av_of(ah);
+	assert_int_equal(av.hop_limit, 33);
+	assert_int_equal(av.tclass, 0x68);
+	assert_int_equal(be32toh(av.grh_gid_fl) & 0xfffff, 0x12345);
+	av.key.qkey.qkey = htobe32(0x11111111);
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = b.end.qp->qp_num;
+	wr.wr.ud.remote_qkey = 0x11111111;
+	for (int by_verbs = 0; by_verbs < 2; by_verbs++) {
+		const struct mlx5_wqe_datagram_seg *s;
+
+		memset(buf + 200000, 0, 40);
+		raw_receive(&b, 200000, 140);
+		if (by_verbs) {
+			post_send(a.end.qp, wr, 0, 8);
+		} else {
+			raw_send_to(&a, av, b.end.qp->qp_num);
+			raw_inline(&a, "datagram", 8);
+			raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+		}
+		(void)raw_next(&a);
+		(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, (uint16_t)by_verbs);
+		assert_int_equal(buf[200000 + 20 + 1], 0x68);
+		assert_int_equal(buf[200000 + 20 + 8], 33);
+		/* What verbs post stands in the queue as well. */
+		s = (void *)((uint8_t *)a.qp.sq.buf +
+			     (by_verbs ? a.sent & (a.qp.sq.wqe_cnt - 1) : 0) * 64u + 16);
+		assert_int_equal(s->av.hop_limit, 33);
+		assert_int_equal(s->av.tclass, 0x68);
+		assert_int_equal(s->av.grh_gid_fl, av.grh_gid_fl);
+		assert_memory_equal(s->av.rgid, av.rgid, 16);
+	}
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	raw_free(&a, &b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(test_ud),
 	    RAW_TEST(test_ud_priority),
+	    RAW_TEST(test_ud_path),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -72,6 +72,24 @@ static void acked_once__by_the_first_acknowledgement(void **state)
 	env_close(&env);
 }
 
+/* What a QP is at: the first of its requests that is not answered. */
+static void request__that_is_first(void **state)
+{
+	struct vb_qp *qp = ready();
+	struct vb_qp_view v;
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 7, VB_WR_RDMA_WRITE, 24), 0);
+	assert_int_equal(env_send(&env, qp, 8, VB_WR_SEND, 8), 0);
+	v = view_of(qp);
+	assert_int_equal(v.wr_id, 7);
+	assert_int_equal(v.wr_opcode, VB_WR_RDMA_WRITE);
+	assert_int_equal(v.remote_addr, ENV_IOVA + ENV_MEM / 2);
+	assert_int_equal(v.rkey, vb_mr_rkey(env.mr));
+	assert_int_equal(v.length, 24);
+	env_close(&env);
+}
+
 /* Credits, of a queue that waits for some: how many more messages the peer takes. */
 static void credits__up_to_the_limit(void **state)
 {
@@ -452,6 +470,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(psns__have_24_bits),
 	    cmocka_unit_test(acked_once__by_the_first_acknowledgement),
+	    cmocka_unit_test(request__that_is_first),
 	    cmocka_unit_test(credits__up_to_the_limit),
 	    cmocka_unit_test(state_trace__from_and_to),
 	    cmocka_unit_test(overrun__of_either_cq),

@@ -524,6 +524,37 @@ static void probe__of_an_opener_with_a_full_queue(void **state)
 	world_close();
 }
 
+/* A refusal whose packet is no request is of nobody, and the target ends with it. What it owed when
+ * the state left, it does not say any more. */
+static void refusal__of_another_packet(void **state)
+{
+	static struct vb_tx_batch b;
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY};
+	struct migration_msg *sent;
+	struct vb_xrc_msg *m;
+
+	(void)state;
+	world_open();
+	h.dqpn = w.tgt->qpn;
+	h.xrc_srqn = vb_srq_number(w.srq[LEFT]);
+	h.psn = vb_psn_add(w.ini->req.psn_post, 1); /* a gap: a NAK is owed */
+	assert_int_equal(env_rx(&w.env[OWNER], 1, &h, 8), VB_VERDICT_PSN);
+	h.psn = w.ini->req.psn_post;
+	assert_int_equal(env_rx(&w.env[OWNER], 1, &h, 8), VB_VERDICT_OK);
+	assert_true(w.tgt->mig->is_migrated);
+	sent = &w.queue[LEFT][w.head[LEFT] % QUEUE];
+	m = (struct vb_xrc_msg *)(void *)sent->bytes;
+	assert_int_equal(m->kind, VB_XRC_MIGRATE);
+	m->kind = VB_XRC_REFUSE;
+	*((uint8_t *)(m + 1) + m->state_len) = VB_TRANSPORT_XRC | VB_OP_ACK;
+	w.cnt[LEFT] = 0;
+	assert_int_equal(
+	    vb_xrc_take_message(w.env[OWNER].hca, FIRST_SLOT + LEFT, sent->bytes, sent->len, 1), 0);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
+	assert_int_equal(env_tx(&w.env[OWNER], &b), 0);
+	world_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,6 +580,7 @@ int main(void)
 	    cmocka_unit_test(keep__ends_with_the_target),
 	    cmocka_unit_test(owner__ends_for_all),
 	    cmocka_unit_test(probe__of_an_opener_with_a_full_queue),
+	    cmocka_unit_test(refusal__of_another_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Congestion control at a QP, and the settings of ports. See point.h. */
 #include "core/cc/point.h"
+
+#include "base/assert.h"
 #include "core/cc/dfx.h"
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
@@ -50,8 +52,7 @@ void vb_cc_spread(struct vb_qp *qp)
 	bool wanted = vb_qp_rules(qp)->set.adaptive_routing_forced_en && qp->ops->is_connected &&
 		      !qp->parent && qp->attr.path.udp_sport >= 0xc000;
 
-	vb_free(qp->hca, qp->cc.spread);
-	qp->cc.spread = NULL;
+	VB_ASSERT_ALL(!qp->cc.spread); /* the QP comes from RESET, where it has none */
 	/* Without memory it goes one way, as others do. */
 	if (wanted)
 		qp->cc.spread = vb_alloc(qp->hca, VB_SPREAD_PATHS * sizeof *qp->cc.spread);

@@ -70,10 +70,10 @@ static bool is_empty(const struct vb_qp *channel)
 	return channel->sq.head == channel->sq.tail;
 }
 
-/* WQEs before place @end are still queued. */
+/* The WQE before place @end is still queued. Places wrap, and an end may be as old as the queue. */
 static bool is_before_end(const struct vb_sq *sq, uint32_t end)
 {
-	return sq->head != sq->tail && (int32_t)(end - sq->head) > 0;
+	return end - sq->head - 1 < sq->tail - sq->head;
 }
 
 static bool is_owner(const struct vb_qp *channel, uint32_t stream)

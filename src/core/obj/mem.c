@@ -17,6 +17,7 @@
 
 int vb_pd_create(struct vb_hca *h, struct vb_pd **out)
 {
+	h->refusal.rule = VB_REFUSAL_NONE;
 	if (h->pd_cnt >= h->cfg.limits.pd)
 		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "PDs",
 				 .bound = h->cfg.limits.pd);
@@ -55,6 +56,7 @@ int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr *
 {
 	struct vb_hca *h = pd->hca;
 
+	h->refusal.rule = VB_REFUSAL_NONE;
 	if (!access_is_valid(attr->access))
 		return -EINVAL;
 	if (attr->kind == VB_MR_NULL && attr->access & ~(uint32_t)VB_ACCESS_LOCAL_WRITE)

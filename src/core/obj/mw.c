@@ -17,6 +17,7 @@ int vb_mw_create(struct vb_pd *pd, uint8_t type, struct vb_mw **out)
 {
 	struct vb_hca *h = pd->hca;
 
+	h->refusal.rule = VB_REFUSAL_NONE;
 	if (type != 1 && type != 2)
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MW_TYPE, .value = type);
 

@@ -354,7 +354,6 @@ void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr)
 	*attr = qp->attr;
 	if (qp->opened)
 		return; /* as its target was when it was last heard of */
-	attr->sq_draining = false;
 	attr->qp_state = attr->cur_qp_state = qp->state;
 	for (uint32_t i = 0; qp->state == VB_QPS_SQD && (channel = vb_qp_channel(qp, i)); i++)
 		attr->sq_draining |= channel->sq_draining;

@@ -29,6 +29,17 @@ void vb_qp_fatal(struct vb_qp *qp, vb_time now)
 	vb_qp_enter_err(qp, now);
 }
 
+/* All QPs on @cq end, QP1 of each port too, which is in no table. IBA 11.6.3.1 */
+VB_COLD static void end_users(const struct vb_hca *h, const struct vb_cq *cq, vb_time now)
+{
+	for (uint32_t i = 0; i < h->qp_cap + VB_HCA_PORTS_MAX; i++) {
+		struct vb_qp *qp = i < h->qp_cap ? h->qp[i] : h->gsi[i - h->qp_cap + 1];
+
+		if (qp && (qp->send_cq == cq || qp->recv_cq == cq))
+			vb_qp_fatal(qp, now);
+	}
+}
+
 /*
  * A CQ that overruns ends all QPs on it. It takes nothing more, and a QP that comes to it later
  * ends then: it may have been in RESET when the
@@ -37,13 +48,10 @@ void vb_qp_fatal(struct vb_qp *qp, vb_time now)
  */
 static void cqe_push(struct vb_qp *qp, struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
-	const struct vb_hca *h = qp->hca;
 	int err = vb_cq_add(cq, wc, solicited);
 
-	for (uint32_t i = 0; err == -ENOSPC && i < h->qp_cap; i++) {
-		if (h->qp[i] && (h->qp[i]->send_cq == cq || h->qp[i]->recv_cq == cq))
-			vb_qp_fatal(h->qp[i], wc->time);
-	}
+	if (err == -ENOSPC)
+		end_users(qp->hca, cq, wc->time);
 	if (err)
 		vb_qp_fatal(vb_qp_whole(qp), wc->time);
 }

@@ -421,7 +421,6 @@ int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now)
 		vb_qp_enter_err(qp, now);
 	} else if (qp->resp.credit_zero && qp->ops->is_acked) {
 		/* The peer was told that there are no credits: tell it of the new one. */
-		qp->resp.credit_zero = false;
 		qp->resp.ack_due = true;
 		qp->resp.ack_psn = vb_psn_prev(qp->resp.epsn);
 		vb_sched_activate(qp);

@@ -110,10 +110,8 @@ static void sqd_check_drained(struct vb_qp *qp)
 		if (channel->sq_draining)
 			return;
 	}
-	if (qp->sqd_notify) {
-		qp->sqd_notify = false;
+	if (qp->sqd_notify)
 		vb_qp_raise(qp, VB_ASYNC_SQ_DRAINED);
-	}
 }
 
 VB_COLD static bool req_may_run_local(struct vb_qp *qp, const struct vb_swqe *w)

@@ -13,7 +13,6 @@ static void notice_gap(struct vb_qp *qp)
 {
 	if (qp->rto.gaps != qp->hca->gaps)
 		vb_rto_woke(&qp->rto);
-	qp->rto.gaps = qp->hca->gaps;
 }
 
 static void give_up(struct vb_qp *qp, vb_time now, uint32_t why)

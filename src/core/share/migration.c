@@ -58,7 +58,6 @@ static enum vb_verdict packet_keep(struct vb_xrc_migration *mig, const struct vb
 	VB_ASSERT(i <= VB_XRC_POOL);
 	k->len = rx->len;
 	k->next = 0;
-	k->path = *rx->path;
 	vb_rx_copy(rx, k->bytes);
 	if (mig->cnt++)
 		pool->pkt[mig->last - 1].next = i;
@@ -185,25 +184,24 @@ enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const st
 	return verdict;
 }
 
-/* Goes on with the kept packets; true while they wait for more than the state. */
-bool vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now)
+/* Goes on with the kept packets, until one of them has to wait. */
+void vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now)
 {
 	struct vb_qp *qp = mig->qp;
 
 	while (mig->cnt) {
 		const struct vb_xrc_kept *k = &qp->hca->xrc_pool->pkt[mig->first - 1];
 		struct vb_rx rx = {
-		    .pkt = k->bytes, .len = k->len, .avail = k->len, .path = &k->path};
+		    .pkt = k->bytes, .len = k->len, .avail = k->len, .path = &qp->attr.path};
 		struct vb_hdr hdr = {0};
 		enum vb_verdict verdict = vb_hdr_parse(&hdr, rx.pkt, rx.avail, rx.len);
 
 		VB_ASSERT(verdict == VB_VERDICT_OK);
 		if (packet_pass(qp, &hdr, &rx, now, &verdict) == WAITS)
-			return !(mig->is_migrated && mig->sent);
+			return;
 		if (mig->cnt) /* or it has failed, and they are gone */
 			kept_drop(mig);
 	}
-	return false;
 }
 
 /* Tells every HCA with a holder. A holder that was not told asks, see vb_xrc_probe(). */
@@ -249,8 +247,8 @@ static void on_return(struct vb_xrc_migration *mig, const struct vb_xrc_msg *m, 
 	}
 	if (vb_xrc_state_take(mig->qp, vb_xrc_msg_state(m), m->state_len, now))
 		on_loss(mig, now);
-	else if (vb_xrc_owner_run(mig, now))
-		vb_xrc_later(mig);
+	else
+		vb_xrc_owner_run(mig, now);
 }
 
 /* The other HCA can be no holder: the packet is carried out here, where it finds no SRQ. */
@@ -269,8 +267,7 @@ static void on_refusal(struct vb_xrc_migration *mig, const struct vb_xrc_msg *m,
 		return;
 	}
 	(void)vb_resp_recv(qp, &hdr, &rx, now);
-	if (vb_xrc_owner_run(mig, now))
-		vb_xrc_later(mig);
+	vb_xrc_owner_run(mig, now);
 }
 
 void vb_xrc_owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)

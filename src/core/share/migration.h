@@ -98,7 +98,6 @@ _Static_assert(sizeof(struct vb_xrc_msg) + sizeof(struct vb_xrc_state) +
 struct vb_xrc_kept {
 	uint32_t len;
 	uint32_t next; /* in its queue or among the free ones: index + 1; 0: the last */
-	struct vb_path path;
 	uint8_t bytes[VB_XRC_PKT_MAX];
 };
 
@@ -142,10 +141,10 @@ void vb_xrc_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,
 /* There is something to do at the next vb_xrc_run(). */
 void vb_xrc_later(struct vb_xrc_migration *mig);
 
-/* A message from a holder; the kept packets, true while they wait for more than the state; once a
- * second while the state is away. */
+/* A message from a holder; the kept packets, as far as they need not wait; once a second while the
+ * state is away. */
 void vb_xrc_owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
-bool vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now);
+void vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now);
 void vb_xrc_owner_probe(struct vb_xrc_migration *mig, vb_time now);
 
 /* holder.c */

@@ -45,7 +45,9 @@ bool vb_xrc_run(struct vb_hca *h, vb_time now)
 		    vb_container_of(todo.next, struct vb_xrc_migration, link);
 
 		vb_list_remove(&mig->link);
-		if (mig->is_holder ? vb_xrc_holder_run(mig, now) : vb_xrc_owner_run(mig, now))
+		if (!mig->is_holder)
+			vb_xrc_owner_run(mig, now);
+		else if (vb_xrc_holder_run(mig, now))
 			vb_xrc_later(mig);
 	}
 	return vb_xrc_waits(h);

@@ -11,6 +11,7 @@
 
 int vb_xrcd_create(struct vb_hca *h, struct vb_xrcd **out)
 {
+	h->refusal.rule = VB_REFUSAL_NONE;
 	if (h->xrcd_cnt >= h->cfg.limits.pd)
 		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "XRC domains",
 				 .bound = h->cfg.limits.pd);

@@ -381,9 +381,11 @@ static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 		if (s->wr.ah)
 			s->wr.ah = &s->ah;
 		err = -vb_qp_send_check(qp->core, &s->wr);
-		if (!err && s->custom)
+		if (err)
+			(void)vb_ibv_why_core(vb_ibv_ctx(qp->ibv.context), err);
+		else if (s->custom)
 			err = -vb_ring_check_custom(qp->hw, s->custom);
-		if (err == EINVAL)
+		if (err)
 			b->wr_id = s->wr.wr_id;
 	}
 	for (uint32_t i = 0; i < b->cnt && !err; i++) {
@@ -421,8 +423,6 @@ static int wr_complete(struct ibv_qp_ex *ex)
 			err = post_batch(qp, b, now);
 			if (!err)
 				vb_engine_doorbell(c->engine, qp->core, now);
-			else if (err != ENOMEM)
-				(void)vb_ibv_why_core(c, err);
 			vb_ibv_leave(c);
 		} else {
 			err = EIO;

@@ -118,8 +118,9 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	int err = cq->hw ? vb_ring_cq_resize(cq->hw, (uint32_t)cqe)
 			 : -vb_cq_resize(cq->core, (uint32_t)cqe);
 
-	/* One that a program reads by itself has said why. */
-	if (err && err != EBUSY)
+	/* One that a program reads by itself has said why, and of memory there is nothing to say.
+	 */
+	if (err == EINVAL)
 		(void)vb_ibv_why_core(c, err);
 	if (!err)
 		ibv->cqe = (int)vb_cq_size(cq->core);
