@@ -57,6 +57,7 @@ static int nodes_add(struct vb_subnet_daemon *d)
 		    .port_guid = guid,
 		    .vendor_id = n->vendor_id,
 		    .device_id = n->device_id,
+		    .enhanced_port0 = n->enhanced_port0,
 		    .description = n->desc,
 		};
 
