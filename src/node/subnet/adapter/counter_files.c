@@ -5,8 +5,9 @@
  * ports/N/cm_tx_msgs and so on, messages of its connection manager. LNK-38, LNK-39
  */
 #include "node/subnet/adapter/adapter.h"
-#include "node/subnet/cm/cm.h"
 
+#include "node/host/clock.h"
+#include "node/subnet/cm/cm.h"
 #include "node/sysfs/dir.h"
 #include "node/sysfs/sysfs.h"
 #include "wire/mad/pma.h"
@@ -62,7 +63,7 @@ static void counters_ask(struct vb_subnet_daemon *d, struct vb_subnet_place at,
 
 	vb_mad_hdr_emit(&h, mad);
 	vb_pma_counts_emit(&select, attr, mad);
-	(void)vb_pma_handle(&d->subnet.node[at.node].pma, mad);
+	(void)vb_pma_handle(&d->subnet.node[at.node].pma, mad, vb_clock_now());
 	vb_pma_counts_parse(out, attr, mad);
 }
 
