@@ -239,7 +239,7 @@ static void violations__raise_their_trap(void **state)
 	program_end(&p);
 }
 
-/* A node's table has the manager's settings of each of its ports. */
+/* A node's table has the manager's settings of each of its ports. FAB-20, FAB-56 */
 static void tables__show_what_a_manager_sets(void **state)
 {
 	static struct vb_host_shm table;
@@ -296,7 +296,24 @@ static void tables__show_what_a_manager_sets(void **state)
 	memset(gid, 0, sizeof gid);
 	assert_memory_equal(d->gid[2].gid.b, gid, sizeof gid);
 	assert_int_equal(d->gid[2].type, 0);
+	vb_sma_gid(s, 0, gid);
+	assert_memory_equal(gid, ((uint8_t[]){0xfe, 0x80, 0, 0, 0, 0, 0, 0}), 8);
+	assert_int_equal(gid[15], (uint8_t)topo.node[HOST_B].port[2].guid);
+	assert_memory_equal(d->gid[0].gid.b, gid, sizeof gid);
+	/* Another prefix is that of all. */
+	s->info.prefix = UINT64_C(0xfec0000000000007);
+	assert_true(vb_subnet_table_write(fabric, HOST_B, 0, &table));
+	for (uint32_t i = 0; i <= 3; i += 3) {
+		vb_sma_gid(s, i, gid);
+		assert_memory_equal(gid, ((uint8_t[]){0xfe, 0xc0, 0, 0, 0, 0, 0, 7}), 8);
+		assert_memory_equal(d->gid[i].gid.b, gid, sizeof gid);
+	}
+	/* A GUID that the manager takes back is no address any more. */
+	s->guid[3] = 0;
+	assert_true(vb_subnet_table_write(fabric, HOST_B, 0, &table));
+	assert_int_equal(d->gid[3].type, VB_GID_NONE);
 	/* An equal write changes nothing; a reregistration is always a change. */
+	table.generation = 1;
 	assert_false(vb_subnet_table_write(fabric, HOST_B, VB_SMA_LID, &table));
 	assert_int_equal(table.generation, 1);
 	assert_true(vb_subnet_table_write(fabric, HOST_B, VB_SMA_REREGISTER, &table));
@@ -373,7 +390,7 @@ static void maps__have_nodes_and_cables(void **state)
 	program_end(&p);
 }
 
-/* The map follows the manager; only a change gives a new generation. */
+/* The map follows the manager; only a change gives a new generation. LNK-36 */
 static void maps__follow_the_manager(void **state)
 {
 	struct program p = program_at("H-A");
