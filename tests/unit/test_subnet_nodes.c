@@ -127,6 +127,14 @@ static void trees__show_the_rate(void **state)
 	close(sock);
 }
 
+/* A switch has an enhanced port 0 if the topology says so. FAB-05 */
+static void nodes__have_the_port_0_of_the_topology(void **state)
+{
+	(void)state;
+	assert_int_equal(fabric->subnet.node[SWITCH_A].sma.sw.enhanced_port0, 0);
+	assert_int_equal(fabric->subnet.node[SWITCH_B].sma.sw.enhanced_port0, 1);
+}
+
 /* Each port, of a switch port 0, has a umad and an issm file, with the kernel's numbers. */
 static void trees__have_the_files_of_mads(void **state)
 {
@@ -487,6 +495,7 @@ int main(void)
 	    T(trees__name_the_states_of_ports),
 	    T(trees__show_what_a_manager_sets),
 	    T(trees__show_the_rate),
+	    T(nodes__have_the_port_0_of_the_topology),
 	    T(trees__have_the_files_of_mads),
 	    T(commands__show_cables),
 	    T(commands__name_a_node_and_a_port),
