@@ -278,6 +278,18 @@ def open_files(context):
     p.wait_output("^EIO EIO EPIPE ENOENT$", 20)
 
 
+@case("subnet.issm", seconds=60)
+def one_manager(context):
+    """An issm file has one holder; who opens it beside that waits, and kill -9 ends it as a close does. MAD-17"""
+    f = Fabric(context, "issm", "star:hosts=2")
+    try:
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "umad_issm.py")
+        text = f.run("H-0001", "/usr/bin/python3", script)
+        need(text.splitlines() == ["open False True", "second EAGAIN True", "then True EAGAIN True", "killed True"], text)
+    finally:
+        f.end()
+
+
 @case("subnet.words", seconds=60)
 def wrong_words(context):
     """Each mistake on the command line is named."""

@@ -149,6 +149,45 @@ static void by_lid__to_an_enhanced_port_0(void **state)
 	assert_true(m.at.node == SWITCH_B && m.at.port == 0 && m.path_bits == 3);
 }
 
+/* FAB-50: what the node's agents do not serve is for the agents of programs at the port, of each
+ * class; what they serve is answered by the same service level. LID 0 and the port's own stay
+ * inside. */
+static void gmp__of_each_class(void **state)
+{
+	static const uint8_t others[] = {0x03, 0x07, 0x09, 0x10, 0x32, 0x33};
+
+	(void)state;
+	configure();
+	for (size_t i = 0; i < sizeof others; i++) {
+		make_by_lid(others[i], VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+		assert_true(vb_subnet_send(&net, &m, now));
+		assert_true(m.at.node == HOST_B && m.at.port == 2 && m.mad[1] == others[i]);
+		assert_int_equal(m.mad[3], VB_MAD_METHOD_GET);
+	}
+	for (int i = 0; i < 2; i++) {
+		make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, LID(SWITCH_B));
+		m.mad[VB_SMP_DATA_AT + 1] = 2;
+		m.sl = 5;
+		assert_int_equal(vb_subnet_send(&net, &m, now), i == 0);
+		assert_true(m.mad[3] == VB_MAD_METHOD_GET_RESP && m.sl == 5);
+		/* No lane on the way back. */
+		net.node[SWITCH_A].sma.port[1].sl2vl[2].vl[5] = VB_VL_MGMT;
+	}
+	link_of(HOST_A, 1)->state = VB_LINK_DOWN;
+	for (int i = 0; i < 3; i++) {
+		if (i == 2)
+			info_of(HOST_A, 1)->lid = 0; /* no manager has been there */
+		make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, i ? 0 : LID(HOST_A));
+		assert_true(vb_subnet_send(&net, &m, now));
+		assert_true(m.at.node == HOST_A && m.at.port == 1);
+		make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, i ? 0 : LID(HOST_A));
+		m.mad[VB_SMP_DATA_AT + 1] = 1;
+		m.slid = info_of(HOST_A, 1)->lid;
+		assert_true(vb_subnet_send(&net, &m, now));
+		assert_true(m.at.node == HOST_A && m.mad[3] == VB_MAD_METHOD_GET_RESP);
+	}
+}
+
 /* LNK-12: VL15 leads to QP 0 and nowhere else, and no data lane leads to it. */
 static void lane__of_qp_0(void **state)
 {
@@ -396,14 +435,23 @@ static void nobody__refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(cable__limits_both_ends),          T(directed__finds_each_node),
-	    T(link__trains_at_the_cables_speed), T(link__trains_with_what_is_enabled),
-	    T(by_lid__follows_the_tables),       T(by_lid__to_port_0),
-	    T(by_lid__to_an_enhanced_port_0),    T(lane__of_qp_0),
-	    T(data__activates_an_armed_port),    T(hops__count),
-	    T(lane__of_the_service_level),       T(lmc__has_paths),
-	    T(combined__by_lid_and_route),       T(counters__are_told),
-	    T(samples__are_taken_in_time),       T(nobody__refuses),
+	    T(cable__limits_both_ends),
+	    T(directed__finds_each_node),
+	    T(link__trains_at_the_cables_speed),
+	    T(link__trains_with_what_is_enabled),
+	    T(by_lid__follows_the_tables),
+	    T(by_lid__to_port_0),
+	    T(by_lid__to_an_enhanced_port_0),
+	    T(lane__of_qp_0),
+	    T(gmp__of_each_class),
+	    T(data__activates_an_armed_port),
+	    T(hops__count),
+	    T(lane__of_the_service_level),
+	    T(lmc__has_paths),
+	    T(combined__by_lid_and_route),
+	    T(counters__are_told),
+	    T(samples__are_taken_in_time),
+	    T(nobody__refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,17 @@ static bool arrives_at(struct vb_subnet_mad *m, const struct vb_port_info *own, 
 	return true;
 }
 
+/* What is for the node itself does not leave it: its LID, or none, which a port has that no manager
+ * has seen. MAD-22, FAB-50 */
+static bool stays_inside(struct vb_subnet_mad *m, const struct vb_port_info *own, uint8_t port)
+{
+	if (m->dlid != 0)
+		return arrives_at(m, own, port);
+	m->at.port = port;
+	m->path_bits = 0;
+	return true;
+}
+
 /* To the node that owns the LID. @is_local: the MAD begins at m->at. */
 static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_local, vb_time now)
 {
@@ -82,11 +93,10 @@ static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_lo
 		bool is_switch = vb_subnet_is_switch(s, m->at.node);
 		const struct vb_port_info *own = &n->sma.port[is_switch ? 0 : m->at.port].info;
 
-		/* What is for the node itself does not leave it. MAD-22 */
-		if ((is_local || !is_switch) && arrives_at(m, own, is_switch ? 0 : m->at.port))
+		if (is_local && stays_inside(m, own, is_switch ? 0 : m->at.port))
 			return true;
 		if (!is_switch && !is_local)
-			return false;
+			return arrives_at(m, own, m->at.port);
 		if (is_switch) {
 			out.port = vb_lid_forward_unicast(&n->forward, m->dlid, in_port);
 			if (out.port == 0)
