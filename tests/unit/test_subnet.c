@@ -147,6 +147,17 @@ static void by_lid__to_an_enhanced_port_0(void **state)
 		assert_int_equal(vb_subnet_send(&net, &m, now), i);
 	}
 	assert_true(m.at.node == SWITCH_B && m.at.port == 0 && m.path_bits == 3);
+	/* It has the capabilities, the GUIDs and the agents of an adapter's port. */
+	assert_int_equal(p.cap_mask, info_of(HOST_B, 2)->cap_mask);
+	memset(m.mad + VB_SMP_DATA_AT, 0, VB_SMP_DATA_LEN);
+	vb_smp_put64(m.mad, 1, 0x1c0);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_SET, VB_SMP_GUID_INFO, 0, to_switch_b, 2), 0);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_GUID_INFO, 0, to_switch_b, 2), 0);
+	assert_true(vb_smp_get64(m.mad, 0) == 0xc0 && vb_smp_get64(m.mad, 1) == 0x1c0);
+	make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, 0x43);
+	m.mad[VB_SMP_DATA_AT + 1] = 2;
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_true(m.at.node == HOST_A && m.mad[3] == VB_MAD_METHOD_GET_RESP);
 }
 
 /* FAB-50: what the node's agents do not serve is for the agents of programs at the port, of each
