@@ -11,6 +11,8 @@
 
 static uint16_t node_description(struct vb_sma_request *r)
 {
+	if (r->mod != 0)
+		return VB_SMP_BAD_FIELD;
 	memcpy(r->mad + VB_SMP_DATA_AT, r->node->description, VB_SMA_NODE_DESC_LEN);
 	return VB_SMP_GOOD;
 }

@@ -130,6 +130,10 @@ static void link_apply(struct vb_ib_port *link, const struct vb_port_info *p, vb
 	link->config.hoq_life = p->hoq_life;
 	link->config.stall_count = p->vl_stall_count;
 	link->arbiter.high_limit = p->high_limit;
+	link->config.filter_raw_in = p->filter_raw_in;
+	link->config.filter_raw_out = p->filter_raw_out;
+	link->config.local_errors = p->local_errors;
+	link->config.overrun_errors = p->overrun_errors;
 }
 
 static uint32_t changes_between(const struct vb_port_info *a, const struct vb_port_info *b)

@@ -38,6 +38,8 @@ struct vb_subnet_port {
 	bool is_plugged; /* the cable carries a signal */
 	uint16_t speed;  /* enum vb_ib_speed, of the cable */
 	uint8_t width;   /* enum vb_ib_width, of the cable */
+	/* Errors of the link that traps have told of. FAB-33 */
+	uint64_t told_integrity, told_overruns, told_silences;
 };
 
 struct vb_subnet_node {
@@ -74,6 +76,7 @@ struct vb_subnet_node_config {
 	const uint64_t *port_guid; /* by port: that of 0 of a switch, of others those from 1 on */
 	uint32_t vendor_id;
 	uint16_t device_id;
+	bool enhanced_port0; /* of a switch: port 0 has an LMC. FAB-05 */
 	const char *description;
 };
 
@@ -157,6 +160,10 @@ void vb_subnet_bad_key(struct vb_subnet *s, struct vb_subnet_place at, uint16_t 
  * VB_TRAP_BUFFER_OVERRUN, which a threshold of 0 turns off. FAB-33 */
 void vb_subnet_link_error(struct vb_subnet *s, struct vb_subnet_place at, uint16_t trap,
 			  vb_time now);
+
+/* Tells by traps what the data path of the port has counted since the last call: errors beyond its
+ * thresholds, and a neighbour that was silent for too long. FAB-33 */
+void vb_subnet_tell_errors(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
 
 /* Makes the answer of a MAD that nobody at its receiver takes: false when there is none. MAD-08 */
 bool vb_subnet_refuse(struct vb_subnet *s, struct vb_subnet_mad *m);

@@ -124,7 +124,7 @@ static void wire_step(struct world *w, bool raw)
 		struct vb_pma_node node = {.port = w->port, .port_cnt = 1};
 
 		cca_step(w, mad);
-		(void)vb_pma_handle(&node, mad);
+		(void)vb_pma_handle(&node, mad, w->now);
 	}
 }
 

@@ -278,6 +278,18 @@ def open_files(context):
     p.wait_output("^EIO EIO EPIPE ENOENT$", 20)
 
 
+@case("subnet.issm", seconds=60)
+def one_manager(context):
+    """An issm file has one holder; who opens it beside that waits, and kill -9 ends it as a close does. MAD-17"""
+    f = Fabric(context, "issm", "star:hosts=2")
+    try:
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "umad_issm.py")
+        text = f.run("H-0001", "/usr/bin/python3", script)
+        need(text.splitlines() == ["open False True", "second EAGAIN True", "then True EAGAIN True", "killed True"], text)
+    finally:
+        f.end()
+
+
 @case("subnet.words", seconds=60)
 def wrong_words(context):
     """Each mistake on the command line is named."""
@@ -356,6 +368,9 @@ def changes_at_nodes(context):
         watch.wait_output("H-0001: trap 144", seconds=30)
         need("rack 7 host 2" in f.run("H-0000", "ibnetdiscover"), "ibnetdiscover")
         need(f.run("H-0001", "cat", "/sys/class/infiniband/verbena0/node_desc") == "rack 7 host 2\n", "node_desc")
+        f.run("H-0001", "sh", "-c", "echo rack 8 > /sys/class/infiniband/verbena0/node_desc")
+        watch.wait_output("(?s)trap 144.*trap 144", seconds=30)
+        need("rack 8" in f.run("H-0000", "ibnetdiscover"), "ibnetdiscover")
         f.host.run([*change, "set", "H-0001", "sysimgguid=0x00aa00bb00cc00dd"])
         f.await_log("num:145")
         need("00aa:00bb:00cc:00dd" in f.run("H-0001", "cat", "/sys/class/infiniband/verbena0/sys_image_guid"), "guid")

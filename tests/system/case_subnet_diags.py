@@ -131,7 +131,8 @@ def reported_errors(context):
 
 @case("subnet.tables", seconds=120)
 def tables(context):
-    """Every query of saquery, the forwarding tables, GUIDs and LIDs that are unique, and ibdiagnet."""
+    """Every query of saquery, the forwarding tables, GUIDs and LIDs that are unique, and ibdiagnet. saquery reads into
+    256 bytes first, and after ENOSPC a second time into as many as that says: MAD-15; the tables are OpenSM's. FAB-55"""
     f = Fabric(context, "tables", "fat-tree:k=4")
     try:
         f.manage()

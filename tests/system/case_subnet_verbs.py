@@ -194,6 +194,30 @@ def events_tell_what_the_manager_does(context):
         f.host.run([context.verbena, "fabric", "down", "events"], status=None)
 
 
+@case("subnet.verbs.alias", seconds=120)
+def guids_of_the_manager_are_addresses(context):
+    """GUIDs that a manager sets are GIDs of the verbs: QPs and datagrams go by them, and by no others. FAB-20"""
+    f = begin(context, "alias")
+    watch = f.host.start(f.at(SERVER, "stdbuf", "-oL", "ibv_asyncwatch"))
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "umad_guids.py")
+    try:
+        watch.wait_output("async event FD")
+        for node, guid in ((SERVER, "00a1"), (CLIENT, "00b1")):
+            own = f.run(node, "cat", "/sys/class/infiniband/verbena0/ports/1/gids/0").strip().split(":", 4)[4]
+            out = f.run(node, "/usr/bin/python3", script, guid, "0", "00c1")
+            need(out.split() == [own.replace(":", ""), guid.rjust(16, "0"), 16 * "0", "00c1".rjust(16, "0")], out)
+            out = f.run(node, "ibv_devinfo", "-v")
+            need(all(re.search(rf"GID\[  {i}\]:\s+fe80:.*:{g}\b", out) for i, g in ((1, guid), (3, "00c1"))), out)
+            need("GID[  2]" not in out, out)
+        watch.wait_output("IBV_EVENT_GID_CHANGE.*1")
+        for kind in ("rc", "ud"):
+            out = both(f, f"ibv_{kind}_pingpong", "-n", "100", "-g", "1", "-c")
+            need("::a1" in out and "::b1" in out, out)
+    finally:
+        watch.end()
+        f.end()
+
+
 @case("subnet.verbs.partition", seconds=120)
 def partitions_are_apart(context):
     """Two limited members of a partition do not reach each other: the port of the switch counts it, and trap 259 says

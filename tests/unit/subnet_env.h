@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A subnet of two hosts, two switches and a loose end, and what a manager at HOST_A asks of it.
+ * Port 0 of SWITCH_B is an enhanced one.
  *
  *   HOST_A port 1 -- 1 SWITCH_A 2 -- 2 SWITCH_B 1 -- port 2 HOST_B
  */
@@ -63,6 +64,7 @@ static inline void add_node(uint8_t type, uint8_t ports, uint64_t guid)
 					  .port_cnt = ports,
 					  .node_guid = guid,
 					  .system_guid = guid,
+					  .enhanced_port0 = guid == 0xc0,
 					  .port_guid = guids,
 					  .description = "node"};
 
@@ -183,8 +185,8 @@ static inline void make_by_lid(uint8_t mgmt_class, uint8_t method, uint16_t attr
 				   .on_qp0 = mgmt_class == VB_MAD_CLASS_SUBN_LID,
 				   .slid = LID(HOST_A),
 				   .dlid = dlid,
-				   .src_qp = 1,
-				   .dst_qp = 1,
+				   .src_qp = mgmt_class != VB_MAD_CLASS_SUBN_LID,
+				   .dst_qp = mgmt_class != VB_MAD_CLASS_SUBN_LID,
 				   .pkey = 0xffff,
 				   .qkey = VB_MAD_QKEY};
 	vb_mad_hdr_emit(&h, m.mad);

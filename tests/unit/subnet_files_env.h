@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Programs with open umad files at the nodes of a fabric: what they ask, write and read. */
+/* Open umad and issm files at the nodes of a fabric, whose process runs as subnet_process_env.h has
+ * it: calls and messages as a program makes and takes them. */
 #ifndef VB_TESTS_UNIT_SUBNET_FILES_ENV_H
 #define VB_TESTS_UNIT_SUBNET_FILES_ENV_H
 
@@ -63,14 +64,21 @@ static inline int number_of(int rc)
 	return rc ? rc : (int)id;
 }
 
-/* REGISTER_AGENT of QP @qpn for Gets of a class: the agent's number, or a negative errno. */
-static inline int register_agent(const struct file *f, uint8_t qpn, uint8_t mgmt_class)
+/* REGISTER_AGENT of QP @qpn for some methods of a class: the agent's number, or a negative errno.
+ */
+static inline int register_methods(const struct file *f, uint8_t qpn, uint8_t mgmt_class,
+				   uint64_t methods)
 {
 	uint8_t reg[VB_UMAD_REG_LEN] = {[20] = qpn, [21] = mgmt_class, [22] = 1};
-	const uint64_t methods = 1u << VB_MAD_METHOD_GET;
 
 	memcpy(reg + 4, &methods, sizeof methods);
 	return number_of(ioctl_ask(f, VB_UMAD_REGISTER_AGENT, reg, sizeof reg));
+}
+
+/* ... for Gets. */
+static inline int register_agent(const struct file *f, uint8_t qpn, uint8_t mgmt_class)
+{
+	return register_methods(f, qpn, mgmt_class, 1u << VB_MAD_METHOD_GET);
 }
 
 /* REGISTER_AGENT2 of QP 1. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The process that runs a fabric, in the test's own process: it does one turn when the test says
- * so, and between two turns the test looks at what it has. Two switches and two adapters:
+ * so, and between two turns the test looks at what it has. Two switches, of which SWITCH_B has an
+ * enhanced port 0, and two adapters:
  *
  *   HOST_A port 1 -- 1 SWITCH_A 2 -- 2 SWITCH_B 1 -- port 2 HOST_B
  */
@@ -97,9 +98,10 @@ static inline void fabric_begin_with(const char *name, const char *text)
 
 static inline int fabric_begin(void **state)
 {
-	static const char text[] = "Switch 4 \"S-A\"\n[1] \"H-A\"[1]\n[2] \"S-B\"[2]\n"
-				   "Switch 4 \"S-B\"\n[1] \"H-B\"[2]\nCa 2 \"H-A\"\n"
-				   "vendid=0x2c9\ndevid=0x1013\nsysimgguid=0x5a\nCa 2 \"H-B\"\n";
+	static const char text[] =
+	    "Switch 4 \"S-A\"\n[1] \"H-A\"[1]\n[2] \"S-B\"[2]\n"
+	    "Switch 4 \"S-B\" # \"S-B\" enhanced port 0\n[1] \"H-B\"[2]\nCa 2 \"H-A\"\n"
+	    "vendid=0x2c9\ndevid=0x1013\nsysimgguid=0x5a\nCa 2 \"H-B\"\n";
 	char name[VB_SUBNET_NAME_MAX];
 
 	(void)state;

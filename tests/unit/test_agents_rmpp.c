@@ -45,8 +45,8 @@ static void send__one_segment(void **state)
 	assert_int_equal(write_message(response_header(), HDR - 1, 0, 0), -EINVAL);
 }
 
-/* MAD-19: retries begin behind the last ACK, which gives all of them back; then the writer is told.
- */
+/* MAD-19: retries begin behind the last ACK, which gives all of them back; then the writer is told,
+ * and so is the receiver. MAD-21 */
 static void send__retries(void **state)
 {
 	struct vb_mad_hdr h = response_header();
@@ -68,6 +68,9 @@ static void send__retries(void **state)
 	assert_null(vb_agents_peek(agents, file));
 	now += 500 * VB_MSEC;
 	vb_agents_handle_timeout(agents, now);
+	assert_int_equal(expect_out(VB_RMPP_ABORT, 0, 0), 126);
+	assert_int_equal(mad_header(out.mad).method, h.method);
+	assert_true(mad_header(out.mad).tid == h.tid);
 	assert_false(transmitted());
 	assert_int_equal(vb_agents_peek(agents, file)->status, ETIMEDOUT);
 	assert_int_equal(vb_agents_peek(agents, file)->len, 24);

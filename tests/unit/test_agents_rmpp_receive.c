@@ -148,6 +148,58 @@ static void receive__contradictions(void **state)
 	assert_true(vb_agents_poll_timeout(agents) == VB_NEVER);
 }
 
+/* MAD-21: lengths that contradict each other. The first segment tells that of all, or 0; each has
+ * 220 bytes but the last one. */
+static void receive__contradictory_lengths(void **state)
+{
+	static const struct {
+		uint32_t first, last;
+		uint8_t status; /* 0: none */
+	} row[] = {{640, 200, 0},   {0, 220, 0},     {0, 221, 119},
+		   {640, 199, 119}, {860, 200, 119}, {UINT32_MAX, 220, 119}};
+	struct vb_mad_hdr h = header(SA, 2, GET_TABLE, 0x11, 0x7700000001);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++, h.tid++) {
+		data_came(h, 1, 3, row[i].first);
+		expect_out(VB_RMPP_ACK, 1, 0);
+		data_came(h, 2, 3, 0);
+		data_came(h, 3, 3, row[i].last);
+		if (row[i].status) {
+			assert_int_equal(expect_out(VB_RMPP_ABORT, 0, 0), row[i].status);
+			assert_null(vb_agents_peek(agents, file));
+			assert_false(data_came(h, 3, 3, 200) &&
+				     transmitted()); /* it is forgotten */
+		} else {
+			expect_out(VB_RMPP_ACK, 3, 0);
+			assert_int_equal(vb_agents_peek(agents, file)->len,
+					 HDR + 3 * ROOM - (220 - row[i].last));
+			vb_agents_take(agents, file);
+		}
+		assert_false(transmitted());
+	}
+}
+
+/* MAD-21: a sender that gives up takes its message along; one that nobody knows changes nothing. */
+static void receive__is_aborted(void **state)
+{
+	struct vb_mad_hdr h = header(SA, 2, GET_TABLE, 0x11, 0x7700000001), other = h;
+	const struct vb_rmpp over = {.type = VB_RMPP_ABORT, .status = 126};
+
+	(void)state;
+	other.tid++;
+	data_came(h, 1, 3, 0);
+	expect_out(VB_RMPP_ACK, 1, 0);
+	rmpp_came(other, over);
+	assert_true(vb_agents_poll_timeout(agents) != VB_NEVER);
+	rmpp_came(h, over);
+	assert_true(vb_agents_poll_timeout(agents) == VB_NEVER);
+	data_came(h, 2, 3, 0);
+	data_came(h, 3, 3, 200);
+	assert_false(transmitted());
+	assert_null(vb_agents_peek(agents, file));
+}
+
 /* An answer that comes in parts keeps its request from being repeated. MAD-09: without a request
  * nothing begins. */
 static void receive__holds_the_request(void **state)
@@ -258,6 +310,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(receive__in_any_order, rmpp_begin, agents_end),
 	    cmocka_unit_test_setup_teardown(receive__takes_too_long, rmpp_begin, agents_end),
 	    cmocka_unit_test_setup_teardown(receive__contradictions, rmpp_begin, agents_end),
+	    cmocka_unit_test_setup_teardown(receive__contradictory_lengths, rmpp_begin, agents_end),
+	    cmocka_unit_test_setup_teardown(receive__is_aborted, rmpp_begin, agents_end),
 	    cmocka_unit_test_setup_teardown(receive__holds_the_request, rmpp_begin, agents_end),
 	    cmocka_unit_test_setup_teardown(user__rmpp, rmpp_begin, agents_end),
 	    cmocka_unit_test_setup_teardown(receive__from_hostile_peers, rmpp_begin, agents_end),

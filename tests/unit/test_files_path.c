@@ -83,6 +83,23 @@ static void path__too_long(void **state)
 	assert_false(vb_path_in_tree(path, ROOT, to, sizeof to));
 }
 
+/* Settings can be written, and at the node of a fabric its description; all else is for reading.
+ * FAB-19
+ */
+static void path__settings(void **state)
+{
+	const char *desc = ROOT "/class/infiniband/verbena0/node_desc";
+
+	(void)state;
+	for (int is_fabric = 0; is_fabric < 2; is_fabric++) {
+		assert_true(vb_path_is_setting(ROOT "/debug/verbena0/cc_params/x", is_fabric));
+		assert_int_equal(vb_path_is_setting(desc, is_fabric), is_fabric);
+		assert_false(
+		    vb_path_is_setting(ROOT "/class/infiniband/verbena0/node_guid", is_fabric));
+		assert_false(vb_path_is_setting(ROOT "/class/node_desc/x", is_fabric));
+	}
+}
+
 static void path__devices(void **state)
 {
 	(void)state;
@@ -146,6 +163,7 @@ int main(void)
 	    cmocka_unit_test(path__others_are_the_hosts),
 	    cmocka_unit_test(path__text_before_the_folder),
 	    cmocka_unit_test(path__too_long),
+	    cmocka_unit_test(path__settings),
 	    cmocka_unit_test(path__devices),
 	    cmocka_unit_test(fd__stale_entry_is_forgotten),
 	    cmocka_unit_test(fd__copies_and_ranges),

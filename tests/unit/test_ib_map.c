@@ -6,6 +6,7 @@
 #include "cmocka_env.h"
 #include "link/ib/ib.h"
 #include "link/ib/route.h"
+#include "link/slot.h"
 #include "wire/ib/lrh.h"
 
 #include <errno.h>
@@ -328,6 +329,27 @@ static void send__to_the_process_that_has_the_qp(void **state)
 	l->ops->close(l);
 }
 
+/* No process has QP 0 or QP 1: packets on data lanes do not come there. LNK-12 */
+static void send__to_special_qps(void **state)
+{
+	const struct vb_path path = {.port = 1, .dlid = LID_FAR};
+	struct vb_link lower, *l = open_port(&lower);
+	struct vb_tx_batch b;
+
+	(void)state;
+	_Static_assert(VB_SLOT_FIRST > 1, "programs get no slot of them");
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++)
+		process_at(k, 1, false);
+	for (uint8_t qp = 0; qp <= VB_SLOT_FIRST; qp++) {
+		b = *three_packets(&path);
+		for (uint32_t i = 0; i < 3; i++)
+			b.pkt[i].hdr[7] = qp;
+		assert_int_equal(l->ops->send(l, &b, 0, 0), 3);
+		assert_int_equal(below.sent, qp == VB_SLOT_FIRST ? 3 : 0);
+	}
+	l->ops->close(l);
+}
+
 /* A packet goes by the lane of its own service level, and nowhere where that has none. LNK-12 */
 static void send__by_the_lane_of_its_service_level(void **state)
 {
@@ -384,6 +406,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(join__from_the_first_to_the_last, begin, end),
 	    cmocka_unit_test_setup_teardown(send__to_all_members_or_none, begin_cable, end),
 	    cmocka_unit_test_setup_teardown(send__to_the_process_that_has_the_qp, begin_cable, end),
+	    cmocka_unit_test_setup_teardown(send__to_special_qps, begin_cable, end),
 	    cmocka_unit_test_setup_teardown(send__by_the_lane_of_its_service_level, begin_cable,
 					    end),
 	    cmocka_unit_test_setup_teardown(send__by_no_port_of_the_fabric, begin_cable, end),

@@ -26,10 +26,11 @@ static void walk__goes_by_the_tables(void **state)
 	expect_end(VB_IB_ARRIVES, A1, 0);
 }
 
-/* FAB-01: no entry, none beyond the top, none back to where it came from, no such port. */
+/* FAB-01: no entry, none beyond the top, none back to where it came from, no such port. An entry 0
+ * is port 0, which drops what has another LID. */
 static void walk__without_a_way_is_counted_at_the_switch(void **state)
 {
-	static const uint8_t bad[] = {VB_IB_PORT_NONE, 1, 0, 200};
+	static const uint8_t bad[] = {VB_IB_PORT_NONE, 1, 200};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad; i++) {
@@ -39,6 +40,9 @@ static void walk__without_a_way_is_counted_at_the_switch(void **state)
 	key.dlid = LID_B + 2;
 	vb_ib_map_lft(map, 0)[LID_B + 2] = 2;
 	expect_end(VB_IB_NO_WAY, S1, 1);
+	key.dlid = LID_B;
+	vb_ib_map_lft(map, 0)[LID_B] = 0;
+	expect_end(VB_IB_LOST, S0, 1);
 }
 
 /* LNK-03 */
@@ -86,7 +90,7 @@ static void walk__ends_where_the_service_level_has_no_lane(void **state)
 	expect_end(VB_IB_ARRIVES, B1, 3);
 }
 
-/* IBA 16.1.3.5: longer than NeighborMTU. */
+/* LNK-36: longer than NeighborMTU. */
 static void walk__ends_where_the_mtu_is_too_small(void **state)
 {
 	(void)state;

@@ -15,6 +15,7 @@ static struct vb_pma_port port[3];
 static struct vb_pma_node node;
 static uint8_t mad[VB_MAD_LEN];
 static struct vb_pma_counts got;
+static vb_time now;
 
 static int node_begin(void **state)
 {
@@ -41,7 +42,7 @@ static int ask(uint8_t method, uint16_t attr)
 			       .attr_id = attr};
 
 	vb_mad_hdr_emit(&h, mad);
-	if (!vb_pma_handle(&node, mad))
+	if (!vb_pma_handle(&node, mad, now))
 		return -1;
 	vb_mad_hdr_parse(&h, mad);
 	assert_int_equal(h.method, VB_MAD_METHOD_GET_RESP);
@@ -78,8 +79,8 @@ static uint32_t bits_at(uint32_t bit, uint32_t bits)
 static void pma__class(void **state)
 {
 	struct vb_class_port_info info = {0};
-	static const uint16_t others[] = {0x10, 0x11, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a,
-					  0x1b, 0x1c, 0x1f, 0x30, 0x36, 0x37, 0x02};
+	static const uint16_t others[] = {0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b,
+					  0x1c, 0x1f, 0x30, 0x36, 0x37, 0x02};
 
 	(void)state;
 	memset(mad, 0xff, sizeof mad);
@@ -102,7 +103,7 @@ static void pma__class(void **state)
 	assert_int_equal(ask(VB_MAD_METHOD_GET_RESP, 1), -1);
 	memset(mad, 0, sizeof mad);
 	vb_mad_hdr_emit(&(struct vb_mad_hdr){.class_version = 2, .method = GET, .attr_id = 1}, mad);
-	assert_true(vb_pma_handle(&node, mad));
+	assert_true(vb_pma_handle(&node, mad, now));
 	assert_int_equal(mad[5], 0x04);
 }
 
@@ -122,6 +123,11 @@ static void pma__port_counters(void **state)
 				     .xmit_discards = 21,
 				     .vl15_dropped = 22,
 				     .buffer_overruns = 6,
+				     .symbol_errors = 7,
+				     .link_integrity_errors = 8,
+				     .excessive_overruns = 9,
+				     .xmit_filtered = 100,
+				     .rcv_filtered = 200,
 				     .link_error_recovery = 23,
 				     .link_downed = 24};
 	port[1].switch_relay_errors = 31;
@@ -129,16 +135,17 @@ static void pma__port_counters(void **state)
 	port[1].rcv_constraint_errors = 33;
 	assert_int_equal(ask_counts(GET, VB_PMA_PORT_COUNTERS, 1, 0, 77), 0);
 	assert_int_equal(bits_at(8, 8), 1);
-	assert_int_equal(bits_at(32, 16), 0);
+	assert_int_equal(bits_at(32, 16), 7);
 	assert_int_equal(bits_at(48, 8), 23);
 	assert_int_equal(bits_at(56, 8), 24);
 	assert_int_equal(bits_at(64, 16), 18);
 	assert_int_equal(bits_at(80, 16), 0);
 	assert_int_equal(bits_at(96, 16), 31);
 	assert_int_equal(bits_at(112, 16), 21);
-	assert_int_equal(bits_at(128, 8), 32);
-	assert_int_equal(bits_at(136, 8), 33);
-	assert_int_equal(bits_at(152, 8), 0);
+	assert_int_equal(bits_at(128, 8), 132); /* P_Keys and raw packets. LNK-04 */
+	assert_int_equal(bits_at(136, 8), 233);
+	assert_int_equal(bits_at(152, 4), 8);
+	assert_int_equal(bits_at(156, 4), 9);
 	assert_int_equal(bits_at(176, 16), 22);
 	assert_int_equal(bits_at(192, 32), 0x12345678);
 	assert_int_equal(bits_at(224, 32), 0x23456789);
@@ -148,9 +155,11 @@ static void pma__port_counters(void **state)
 	c->link_downed = 256;
 	c->xmit_data = UINT64_C(1) << 32;
 	c->rcv_errors = UINT64_C(5) << 40;
+	c->link_integrity_errors = 17;
 	assert_int_equal(ask_counts(GET, VB_PMA_PORT_COUNTERS, 1, 0, 0), 0);
 	assert_int_equal(bits_at(56, 8), 0xff);
 	assert_int_equal(bits_at(64, 16), 0xffff);
+	assert_int_equal(bits_at(152, 4), 0xf);
 	assert_int_equal(bits_at(192, 32), 0xffffffff);
 	assert_int_equal(ask_counts(GET, VB_PMA_PORT_COUNTERS, 2, 0, 0), 0);
 	assert_int_equal(bits_at(192, 32), 0);
@@ -262,6 +271,89 @@ static void pma__all_ports(void **state)
 	assert_int_equal(got.value[VB_PMA_EXT_XMIT_PACKETS], 111);
 }
 
+/* Asks for the control of samples of a port, or sets it with @c. */
+static int ask_control(uint8_t method, const struct vb_pma_control *c)
+{
+	memset(mad, 0, sizeof mad);
+	vb_pma_control_emit(c, mad);
+	return ask(method, VB_PMA_SAMPLES_CONTROL);
+}
+
+/* Counter @i of the result, at its place; -1 and -2: the sample waits, or runs. */
+static int64_t result_of(uint32_t i)
+{
+	assert_int_equal(ask(GET, VB_PMA_SAMPLES_RESULT), 0);
+	assert_int_equal(bits_at(0, 16), 0x5a01);
+	return bits_at(16, 16) == 0 ? (int64_t)bits_at(32 + 32 * i, 32) : -(int64_t)bits_at(16, 16);
+}
+
+/* FAB-44: a sample waits, runs, and has what the port has counted meanwhile; until then a second
+ * one is refused as busy. */
+static void pma__samples(void **state)
+{
+	struct vb_pma_control c = {.port = 1,
+				   .start = 1000,
+				   .interval = 2000,
+				   .tag = 0x5a01,
+				   .select = {2, 1, 0, 5, [13] = 3, [14] = 4}};
+	struct vb_ib_counters *n = &link[1].counters;
+	vb_dur tick1000 = 1000 * 256 * 320 / 1000;
+
+	(void)state;
+	now = 77;
+	*n = (struct vb_ib_counters){.xmit_data = 10, .rcv_data = 20};
+	assert_int_equal(ask_control(SET, &c), 0);
+	assert_true(vb_pma_poll_timeout(&node) == 77 + tick1000);
+	assert_int_equal(bits_at(8, 8), 1);
+	assert_int_equal(bits_at(16, 8), 255); /* ticks of 256 symbols */
+	assert_int_equal(bits_at(29, 3), 4);   /* 32 bits */
+	assert_int_equal(bits_at(34, 30), 01111111111);
+	assert_int_equal(bits_at(65, 15), 011111);
+	assert_int_equal(bits_at(94, 2), 1);
+	assert_int_equal(bits_at(28 * 8, 32), 1000);
+	assert_int_equal(bits_at(32 * 8, 32), 2000);
+	assert_int_equal(bits_at(36 * 8, 16), 0x5a01);
+	assert_int_equal(bits_at(38 * 8, 16), 2);
+	assert_int_equal(bits_at(66 * 8, 16), 4);
+	assert_int_equal(result_of(0), -1);
+	n->xmit_data += 100; /* before it begins */
+	now = vb_pma_poll_timeout(&node);
+	vb_pma_handle_timeout(&node, now);
+	assert_true(vb_pma_poll_timeout(&node) == now + 2 * tick1000);
+	c.tag++;
+	assert_int_equal(ask_control(SET, &c), 0x01);
+	assert_int_equal(bits_at(94, 2), 2);
+	assert_int_equal(ask_control(GET, &c), 0);
+	n->xmit_data += 5;
+	n->rcv_data += UINT64_C(1) << 33;
+	n->rcv_packets += 7;
+	n->xmit_wait_ns += 5120;
+	assert_int_equal(result_of(1), -2);
+	now += 2 * tick1000;
+	vb_pma_handle_timeout(&node, now);
+	n->xmit_data += 1000; /* after its end */
+	assert_true(vb_pma_poll_timeout(&node) == VB_NEVER);
+	assert_int_equal(result_of(0), UINT32_MAX);
+	assert_int_equal(result_of(1), 5);
+	assert_int_equal(result_of(2), 0);
+	assert_int_equal(result_of(3), 1000); /* ticks of XmitWait */
+	assert_int_equal(result_of(13), 0);
+	assert_int_equal(result_of(14), 7);
+	/* The next one; without a delay and an interval it is over at once. */
+	c = (struct vb_pma_control){.port = 2, .tag = 0x5a01, .select = {1, 6, 0xffff}};
+	assert_int_equal(ask_control(SET, &c), 0);
+	assert_int_equal(bits_at(94, 2), 0);
+	for (uint32_t i = 0; i < 15; i++)
+		assert_int_equal(result_of(i), 0);
+	/* A port without a link, no port, all ports; the result cannot be set. */
+	for (uint32_t i = 0; i < 256; i += i == 0 ? 3 : 126) {
+		c.port = (uint8_t)i;
+		assert_int_equal(ask_control(SET, &c), 0x1c);
+		assert_int_equal(ask_control(GET, &c), 0x1c);
+	}
+	assert_int_equal(ask(SET, VB_PMA_SAMPLES_RESULT), 0x0c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +363,7 @@ int main(void)
 	    cmocka_unit_test_setup(pma__xmit_wait, node_begin),
 	    cmocka_unit_test_setup(pma__extended, node_begin),
 	    cmocka_unit_test_setup(pma__all_ports, node_begin),
+	    cmocka_unit_test_setup(pma__samples, node_begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,9 @@ static void sma__node(void **state)
 	assert_int_equal(get(VB_SMP_NODE_INFO, 1, 2), VB_SMP_BAD_FIELD);
 	assert_int_equal(get(VB_SMP_NODE_DESCRIPTION, 0, 1), VB_SMP_GOOD);
 	assert_memory_equal(mad + VB_SMP_DATA_AT, "adapter\0", 9);
+	assert_int_equal(get(VB_SMP_NODE_DESCRIPTION, 1, 1), VB_SMP_BAD_FIELD);
+	assert_int_equal(set(VB_SMP_NODE_DESCRIPTION, 0, 1), VB_SMP_BAD_METHOD_ATTR);
+	assert_memory_equal(node.description, "adapter", 8);
 
 	assert_int_equal(get(VB_SMP_LED_INFO, 1, 1), VB_SMP_BAD_METHOD_ATTR);
 	port[1].info.cap_mask |= VB_CAP_LED_INFO;

@@ -161,6 +161,31 @@ static void sma__port_info_set_state(void **state)
 	assert_int_equal(port_info().phys_state, VB_PHYS_POLLING);
 }
 
+/* LNK-04, LNK-21, FAB-33: filters of raw packets, and thresholds of errors. */
+static void sma__port_info_set_filters(void **state)
+{
+	struct vb_port_info p = good_port();
+
+	(void)state;
+	node_begin(VB_NODE_SWITCH, 4);
+	p.filter_raw_in = 1;
+	p.local_errors = 8;
+	assert_int_equal(set_port(&p, 2), VB_SMP_GOOD);
+	assert_true(link[2].config.filter_raw_in && !link[2].config.filter_raw_out);
+	assert_int_equal(link[2].config.local_errors, 8);
+	assert_int_equal(link[2].config.overrun_errors, 0);
+	assert_true(port_info().filter_raw_in && !port_info().filter_raw_out);
+	p.filter_raw_in = 0;
+	p.filter_raw_out = 1;
+	p.local_errors = 0;
+	p.overrun_errors = 9;
+	assert_int_equal(set_port(&p, 2), VB_SMP_GOOD);
+	assert_true(!link[2].config.filter_raw_in && link[2].config.filter_raw_out);
+	assert_int_equal(link[2].config.local_errors, 0);
+	assert_int_equal(link[2].config.overrun_errors, 9);
+	assert_true(!link[1].config.filter_raw_out);
+}
+
 /* FAB-22, LNK-11, LNK-27, LNK-28, LNK-35, LNK-36: what the port goes by from then on. */
 static void sma__port_info_set_link(void **state)
 {
@@ -178,7 +203,7 @@ static void sma__port_info_set_link(void **state)
 	p.speed_enabled = 4;
 	p.ext_speed_enabled = 30;
 	assert_int_equal(set_port(&p, 1), VB_SMP_GOOD);
-	assert_int_equal(link[1].config.mtu, 4096);
+	assert_int_equal(link[1].config.mtu, 4096); /* for the next packet */
 	assert_int_equal(link[1].config.data_cnt, 4);
 	assert_int_equal(link[1].config.hoq_life, 16);
 	assert_int_equal(link[1].config.stall_count, 7);
@@ -229,7 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(sma__port_info_get),      cmocka_unit_test(sma__port_0_of_a_switch),
 	    cmocka_unit_test(sma__port_info_set_lids), cmocka_unit_test(sma__port_info_set_state),
-	    cmocka_unit_test(sma__port_info_set_link),
+	    cmocka_unit_test(sma__port_info_set_link), cmocka_unit_test(sma__port_info_set_filters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,160 @@ static void link__trains_at_the_cables_speed(void **state)
 	    vb_subnet_join(&net, place(HOST_B, 1), place(SWITCH_B, 3), 3, VB_IB_4X, now), -EINVAL);
 }
 
+/* LNK-35: what a manager enables takes effect when the link trains again, and not before. */
+static void link__trains_with_what_is_enabled(void **state)
+{
+	struct vb_port_info p = {0};
+
+	(void)state;
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_PORT_INFO, 1, to_switch_a, 1), 0);
+	vb_port_info_parse(&p, m.mad);
+	p.width_enabled = VB_IB_1X;
+	p.speed_enabled = p.ext_speed_enabled = p.state = p.phys_state = 0;
+	vb_port_info_emit(&p, m.mad);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_SET, VB_SMP_PORT_INFO, 1, to_switch_a, 1), 0);
+	assert_int_equal(info_of(SWITCH_A, 1)->width_active, VB_IB_4X);
+	assert_int_equal(vb_subnet_plug(&net, place(SWITCH_A, 1), false, now), 0);
+	assert_int_equal(vb_subnet_plug(&net, place(SWITCH_A, 1), true, now), 0);
+	assert_int_equal(info_of(SWITCH_A, 1)->width_active, VB_IB_1X);
+	assert_int_equal(info_of(HOST_A, 1)->width_active, VB_IB_1X);
+	assert_int_equal(info_of(HOST_A, 1)->ext_speed_active, 2);
+}
+
+/* FAB-01: an entry 0 leads to port 0 of the switch, which takes what has its LID; no other entry
+ * does. */
+static void by_lid__to_port_0(void **state)
+{
+	uint8_t *entry = &net.node[SWITCH_B].forward.unicast[LID(SWITCH_B)];
+	uint64_t *errors = &net.node[SWITCH_B].pma.port[2].switch_relay_errors;
+
+	(void)state;
+	configure();
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(SWITCH_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_true(m.at.node == SWITCH_B && m.at.port == 0);
+	*entry = VB_PORT_NONE;
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(SWITCH_B));
+	assert_false(vb_subnet_send(&net, &m, now));
+	assert_true(*errors == 1);
+	*entry = 1; /* to HOST_B, which has another LID */
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(SWITCH_B));
+	assert_false(vb_subnet_send(&net, &m, now));
+	assert_true(link_of(HOST_B, 2)->counters.rcv_packets == 1);
+	/* Of another LID port 0 drops the packet, and no counter has it. */
+	net.node[SWITCH_B].forward.unicast[LID(HOST_B)] = 0;
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	assert_false(vb_subnet_send(&net, &m, now));
+	assert_true(*errors == 1);
+}
+
+/* FAB-05: an enhanced port 0 has as many LIDs as its LMC says, and says what it is; the base one
+ * has one. */
+static void by_lid__to_an_enhanced_port_0(void **state)
+{
+	static const uint8_t *const path[] = {to_switch_a, to_switch_b};
+	struct vb_switch_info sw = {0};
+	struct vb_port_info p = {0};
+
+	(void)state;
+	configure();
+	for (uint8_t i = 0; i < 2; i++) {
+		uint8_t hops = (uint8_t)(i + 1);
+
+		assert_int_equal(
+		    ask_directed(VB_MAD_METHOD_GET, VB_SMP_SWITCH_INFO, 0, path[i], hops), 0);
+		vb_switch_info_parse(&sw, m.mad);
+		assert_int_equal(sw.enhanced_port0, i);
+		assert_int_equal(
+		    ask_directed(VB_MAD_METHOD_GET, VB_SMP_PORT_INFO, 0, path[i], hops), 0);
+		vb_port_info_parse(&p, m.mad);
+		p.lid = 0x40;
+		p.lmc = 2;
+		vb_port_info_emit(&p, m.mad);
+		assert_int_equal(
+		    ask_directed(VB_MAD_METHOD_SET, VB_SMP_PORT_INFO, 0, path[i], hops), 0);
+		net.node[SWITCH_A].forward.unicast[0x43] = i ? 2 : 0;
+		net.node[SWITCH_B].forward.unicast[0x43] = 0;
+		make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, 0x43);
+		assert_int_equal(vb_subnet_send(&net, &m, now), i);
+	}
+	assert_true(m.at.node == SWITCH_B && m.at.port == 0 && m.path_bits == 3);
+	/* It has the capabilities, the GUIDs and the agents of an adapter's port. */
+	assert_int_equal(p.cap_mask, info_of(HOST_B, 2)->cap_mask);
+	memset(m.mad + VB_SMP_DATA_AT, 0, VB_SMP_DATA_LEN);
+	vb_smp_put64(m.mad, 1, 0x1c0);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_SET, VB_SMP_GUID_INFO, 0, to_switch_b, 2), 0);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_GUID_INFO, 0, to_switch_b, 2), 0);
+	assert_true(vb_smp_get64(m.mad, 0) == 0xc0 && vb_smp_get64(m.mad, 1) == 0x1c0);
+	make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, 0x43);
+	m.mad[VB_SMP_DATA_AT + 1] = 2;
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_true(m.at.node == HOST_A && m.mad[3] == VB_MAD_METHOD_GET_RESP);
+}
+
+/* FAB-50: what the node's agents do not serve is for the agents of programs at the port, of each
+ * class; what they serve is answered by the same service level. LID 0 and the port's own stay
+ * inside. */
+static void gmp__of_each_class(void **state)
+{
+	static const uint8_t others[] = {0x03, 0x07, 0x09, 0x10, 0x32, 0x33};
+
+	(void)state;
+	configure();
+	for (size_t i = 0; i < sizeof others; i++) {
+		make_by_lid(others[i], VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+		assert_true(vb_subnet_send(&net, &m, now));
+		assert_true(m.at.node == HOST_B && m.at.port == 2 && m.mad[1] == others[i]);
+		assert_int_equal(m.mad[3], VB_MAD_METHOD_GET);
+	}
+	for (int i = 0; i < 2; i++) {
+		make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, LID(SWITCH_B));
+		m.mad[VB_SMP_DATA_AT + 1] = 2;
+		m.sl = 5;
+		assert_int_equal(vb_subnet_send(&net, &m, now), i == 0);
+		assert_true(m.mad[3] == VB_MAD_METHOD_GET_RESP && m.sl == 5);
+		/* No lane on the way back. */
+		net.node[SWITCH_A].sma.port[1].sl2vl[2].vl[5] = VB_VL_MGMT;
+	}
+	link_of(HOST_A, 1)->state = VB_LINK_DOWN;
+	for (int i = 0; i < 3; i++) {
+		if (i == 2)
+			info_of(HOST_A, 1)->lid = 0; /* no manager has been there */
+		make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, i ? 0 : LID(HOST_A));
+		assert_true(vb_subnet_send(&net, &m, now));
+		assert_true(m.at.node == HOST_A && m.at.port == 1);
+		make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, i ? 0 : LID(HOST_A));
+		m.mad[VB_SMP_DATA_AT + 1] = 1;
+		m.slid = info_of(HOST_A, 1)->lid;
+		assert_true(vb_subnet_send(&net, &m, now));
+		assert_true(m.at.node == HOST_A && m.mad[3] == VB_MAD_METHOD_GET_RESP);
+	}
+}
+
+/* LNK-12: VL15 leads to QP 0 and nowhere else, and no data lane leads to it. */
+static void lane__of_qp_0(void **state)
+{
+	(void)state;
+	configure();
+	for (uint32_t qp = 0; qp < 3; qp++) {
+		make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+		m.dst_qp = qp;
+		assert_int_equal(vb_subnet_send(&net, &m, now), qp != 0);
+		make_by_lid(VB_MAD_CLASS_SUBN_LID, VB_MAD_METHOD_GET, VB_SMP_SM_INFO, LID(HOST_B));
+		m.dst_qp = qp;
+		assert_int_equal(vb_subnet_send(&net, &m, now), qp == 0);
+		make_directed(VB_MAD_METHOD_GET, VB_SMP_SM_INFO, 0, to_host_b, 3);
+		m.dst_qp = qp;
+		assert_int_equal(vb_subnet_send(&net, &m, now), qp == 0);
+		/* The performance agent is at QP 1. */
+		make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, LID(HOST_B));
+		m.mad[VB_SMP_DATA_AT + 1] = 2;
+		m.dst_qp = qp;
+		assert_int_equal(vb_subnet_send(&net, &m, now), qp != 0);
+		assert_int_equal(m.at.node, qp == 1 ? HOST_A : HOST_B);
+	}
+}
+
 /* FAB-01, FAB-50, LNK-30: SMPs pass links in INIT, other MADs need active ones. */
 static void by_lid__follows_the_tables(void **state)
 {
@@ -211,6 +365,14 @@ static void combined__by_lid_and_route(void **state)
 	assert_true(n.node_guid == 0xd0);
 }
 
+/* The data path hands in a hundred packets when it is asked. */
+static void packets_come(void *ctx, uint32_t node)
+{
+	(void)ctx;
+	assert_int_equal(node, SWITCH_B);
+	link_of(SWITCH_B, 2)->counters.rcv_packets += 100;
+}
+
 /* FAB-40, FAB-41: the counters of a port, as its node's agent tells them to a manager. */
 static void counters__are_told(void **state)
 {
@@ -224,6 +386,35 @@ static void counters__are_told(void **state)
 	vb_mad_hdr_parse(&h, m.mad);
 	assert_true(m.at.node == HOST_A && h.method == VB_MAD_METHOD_GET_RESP && h.status == 0);
 	assert_int_equal(be32_get(m.mad + VB_SMP_DATA_AT + 36), 1); /* packets received */
+}
+
+/* FAB-44: a node's sample begins and ends by the subnet's time, with counters that are up to date.
+ */
+static void samples__are_taken_in_time(void **state)
+{
+	const struct vb_pma_control c = {.port = 2, .start = 50, .interval = 50, .select = {4}};
+	struct vb_pma_result r = {.status = 9};
+
+	(void)state;
+	configure();
+	net.count = packets_come;
+	while (vb_subnet_poll_trap(&net, &m, now))
+		;
+	make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_SET, VB_PMA_SAMPLES_CONTROL, LID(SWITCH_B));
+	vb_pma_control_emit(&c, m.mad);
+	assert_true(vb_subnet_send(&net, &m, now));
+	for (int i = 0; i < 2; i++) {
+		assert_true(net.due > now && net.due < now + VB_MSEC);
+		now = net.due;
+		vb_subnet_handle_timeout(&net, now);
+		while (vb_subnet_poll_trap(&net, &m, now))
+			;
+	}
+	make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, VB_PMA_SAMPLES_RESULT, LID(SWITCH_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	vb_pma_result_parse(&r, m.mad);
+	assert_int_equal(r.status, VB_PMA_SAMPLE_DONE);
+	assert_int_equal(r.counter[0], 100); /* of the second time that it counted */
 }
 
 /* MAD-08: what nobody takes is answered so, when it asks for an answer. */
@@ -258,13 +449,19 @@ int main(void)
 	    T(cable__limits_both_ends),
 	    T(directed__finds_each_node),
 	    T(link__trains_at_the_cables_speed),
+	    T(link__trains_with_what_is_enabled),
 	    T(by_lid__follows_the_tables),
+	    T(by_lid__to_port_0),
+	    T(by_lid__to_an_enhanced_port_0),
+	    T(lane__of_qp_0),
+	    T(gmp__of_each_class),
 	    T(data__activates_an_armed_port),
 	    T(hops__count),
 	    T(lane__of_the_service_level),
 	    T(lmc__has_paths),
 	    T(combined__by_lid_and_route),
 	    T(counters__are_told),
+	    T(samples__are_taken_in_time),
 	    T(nobody__refuses),
 	};
 

@@ -238,7 +238,6 @@ static void tables__show_what_a_manager_sets(void **state)
 	struct program p = program_at("H-B");
 	struct vb_sma_port *s = vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 2));
 	const struct vb_device *d = &table.device[1];
-	uint8_t gid[16];
 
 	(void)state;
 	fabric_configure();
@@ -251,7 +250,6 @@ static void tables__show_what_a_manager_sets(void **state)
 	s->info.init_reply = 9;
 	s->info.subnet_timeout = 18;
 	s->info.cap_mask = 0xab0001;
-	s->guid[3] = 0xabcd;
 	s->pkey[31] = 0x8abc;
 	assert_true(vb_subnet_table_write(fabric, HOST_B, 0, &table));
 	assert_int_equal(table.device_cnt, 2);
@@ -281,13 +279,6 @@ static void tables__show_what_a_manager_sets(void **state)
 	assert_int_equal(d->ib.cap_mask, 0xab0001);
 	assert_int_equal(d->ib.system_guid, 0x5a);
 	assert_int_equal(d->ib.map_port, vb_subnet_map_port(fabric->adapter, place(HOST_B, 2)));
-	/* An index without a GUID has no GID. */
-	vb_sma_gid(s, 3, gid);
-	assert_memory_equal(d->gid[3].gid.b, gid, sizeof gid);
-	assert_int_equal(d->gid[3].type, VB_GID_IB);
-	memset(gid, 0, sizeof gid);
-	assert_memory_equal(d->gid[2].gid.b, gid, sizeof gid);
-	assert_int_equal(d->gid[2].type, 0);
 	/* An equal write changes nothing; a reregistration is always a change. */
 	assert_false(vb_subnet_table_write(fabric, HOST_B, VB_SMA_LID, &table));
 	assert_int_equal(table.generation, 1);
@@ -295,6 +286,45 @@ static void tables__show_what_a_manager_sets(void **state)
 	assert_true(vb_subnet_table_write(fabric, HOST_B, VB_SMA_REREGISTER, &table));
 	assert_int_equal(d->ib.reregisters, 2);
 	assert_int_equal(table.generation, 3);
+	program_end(&p);
+}
+
+/* GIDs are the prefix with the GUIDs of the port and of the manager. FAB-20, FAB-56 */
+static void tables__have_gids_of_prefix_and_guids(void **state)
+{
+	static struct vb_host_shm table;
+	struct program p = program_at("H-B");
+	struct vb_sma_port *s = vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 2));
+	const struct vb_device *d = &table.device[1];
+	uint8_t gid[16];
+
+	(void)state;
+	fabric_configure();
+	s->guid[3] = 0xabcd;
+	assert_true(vb_subnet_table_write(fabric, HOST_B, 0, &table));
+	/* An index without a GUID has no GID. */
+	vb_sma_gid(s, 3, gid);
+	assert_memory_equal(d->gid[3].gid.b, gid, sizeof gid);
+	assert_int_equal(d->gid[3].type, VB_GID_IB);
+	memset(gid, 0, sizeof gid);
+	assert_memory_equal(d->gid[2].gid.b, gid, sizeof gid);
+	assert_int_equal(d->gid[2].type, 0);
+	vb_sma_gid(s, 0, gid);
+	assert_memory_equal(gid, ((uint8_t[]){0xfe, 0x80, 0, 0, 0, 0, 0, 0}), 8);
+	assert_int_equal(gid[15], (uint8_t)topo.node[HOST_B].port[2].guid);
+	assert_memory_equal(d->gid[0].gid.b, gid, sizeof gid);
+	/* Another prefix is that of all. */
+	s->info.prefix = UINT64_C(0xfec0000000000007);
+	assert_true(vb_subnet_table_write(fabric, HOST_B, 0, &table));
+	for (uint32_t i = 0; i <= 3; i += 3) {
+		vb_sma_gid(s, i, gid);
+		assert_memory_equal(gid, ((uint8_t[]){0xfe, 0xc0, 0, 0, 0, 0, 0, 7}), 8);
+		assert_memory_equal(d->gid[i].gid.b, gid, sizeof gid);
+	}
+	/* A GUID that the manager takes back is no address any more. */
+	s->guid[3] = 0;
+	assert_true(vb_subnet_table_write(fabric, HOST_B, 0, &table));
+	assert_int_equal(d->gid[3].type, VB_GID_NONE);
 	program_end(&p);
 }
 
@@ -365,7 +395,7 @@ static void maps__have_nodes_and_cables(void **state)
 	program_end(&p);
 }
 
-/* The map follows the manager; only a change gives a new generation. */
+/* The map follows the manager; only a change gives a new generation. LNK-36 */
 static void maps__follow_the_manager(void **state)
 {
 	struct program p = program_at("H-A");
@@ -515,6 +545,7 @@ int main(void)
 	    T(violations__count_once_at_their_port),
 	    T(violations__raise_their_trap),
 	    T(tables__show_what_a_manager_sets),
+	    T(tables__have_gids_of_prefix_and_guids),
 	    T(programs__hear_of_changes_at_their_node),
 	    T(maps__have_nodes_and_cables),
 	    T(maps__follow_the_manager),

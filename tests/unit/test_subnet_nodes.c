@@ -127,6 +127,14 @@ static void trees__show_the_rate(void **state)
 	close(sock);
 }
 
+/* A switch has an enhanced port 0 if the topology says so. FAB-05 */
+static void nodes__have_the_port_0_of_the_topology(void **state)
+{
+	(void)state;
+	assert_int_equal(fabric->subnet.node[SWITCH_A].sma.sw.enhanced_port0, 0);
+	assert_int_equal(fabric->subnet.node[SWITCH_B].sma.sw.enhanced_port0, 1);
+}
+
 /* Each port, of a switch port 0, has a umad and an issm file, with the kernel's numbers. */
 static void trees__have_the_files_of_mads(void **state)
 {
@@ -289,6 +297,63 @@ static void commands__set_what_a_node_is_called(void **state)
 	assert_int_equal(command("set H-C description=x"), -ENOENT);
 	assert_int_equal(fabric->subnet.node[HOST_A].sma.info.system_guid, 0x00aa00bb00cc00dd);
 	close(sock);
+}
+
+/* Writes @text over a node's description, as a program there does. */
+static void description_write(const char *root, const char *text)
+{
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/" DEVICE "node_desc", root);
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* ... and waits for a second. */
+static void description_set(const char *root, const char *text)
+{
+	description_write(root, text);
+	fabric->counters_due = 0;
+	fabric_turn();
+}
+
+/* What somebody at a node writes into node_desc is its description, which the manager hears of by
+ * trap 144. FAB-19 */
+static void trees__take_a_description(void **state)
+{
+	int sock = fabric_attach("H-A");
+	const uint8_t *description = fabric->subnet.node[HOST_A].sma.description;
+	char root[256], text[80];
+
+	(void)state;
+	snprintf(root, sizeof root, "%s", answer.text);
+	fabric_configure();
+	description_set(root, "H-A\n"); /* it is called that */
+	description_set(root, "");
+	assert_string_equal((const char *)description, "H-A");
+	assert_null(vb_trap_find(&fabric->subnet.node[HOST_A].traps, VB_TRAP_CAPABILITY));
+	description_set(root, "rack 9");
+	assert_string_equal((const char *)description, "rack 9");
+	fabric_turn();
+	assert_string_equal(text_below(root, DEVICE "node_desc"), "rack 9\n");
+	assert_non_null(vb_trap_find(&fabric->subnet.node[HOST_A].traps, VB_TRAP_CAPABILITY));
+	/* 64 bytes of one line. */
+	memset(text, 'x', sizeof text);
+	memcpy(text + 70, "\nmore", 6);
+	description_set(root, text);
+	fabric_turn();
+	text[64] = '\n';
+	text[65] = 0;
+	assert_string_equal(text_below(root, DEVICE "node_desc"), text);
+	assert_memory_equal(description, text, 64);
+	/* A program that ends at once. */
+	description_write(root, "rack 10");
+	close(sock);
+	fabric_turn();
+	assert_string_equal((const char *)description, "rack 10");
 }
 
 /* A command whose text has no room says so. */
@@ -487,6 +552,8 @@ int main(void)
 	    T(trees__name_the_states_of_ports),
 	    T(trees__show_what_a_manager_sets),
 	    T(trees__show_the_rate),
+	    T(nodes__have_the_port_0_of_the_topology),
+	    T(trees__take_a_description),
 	    T(trees__have_the_files_of_mads),
 	    T(commands__show_cables),
 	    T(commands__name_a_node_and_a_port),

@@ -370,6 +370,53 @@ static void errors__of_a_link(void **state)
 	assert_int_equal(next_trap(&notice), VB_TRAP_BUFFER_OVERRUN);
 }
 
+/* The trap that tells of port 1 of SWITCH_B now; 0: none does. */
+static uint16_t error_told(void)
+{
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+	struct vb_notice notice = {0};
+
+	vb_subnet_tell_errors(&net, place(SWITCH_B, 1), now);
+	if (next_trap(&notice) == 0)
+		return 0;
+	assert_true(notice.type == 1 && notice.producer == VB_NODE_SWITCH);
+	assert_int_equal(be16_get(details + 2), LID(SWITCH_B));
+	assert_int_equal(details[4], 1);
+	repress_and_wait(LID(SWITCH_B));
+	return notice.trap;
+}
+
+/* FAB-33, LNK-21, LNK-20: errors that the data path of a port counts by itself are told once. */
+static void errors__of_the_data_path(void **state)
+{
+	struct vb_ib_port *p = link_of(SWITCH_B, 1);
+	const struct vb_lrh lrh = {.lnh = VB_LNH_LOCAL, .words = 1055};
+	uint8_t flow[VB_FLOW_LEN] = {0xff};
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	assert_int_equal(error_told(), 0);
+	/* A damaged packet of flow control, one more than LocalPhyErrors lets pass. */
+	info_of(SWITCH_B, 1)->local_errors = p->config.local_errors = 1;
+	vb_ib_port_handle_flow(p, flow, now);
+	assert_int_equal(error_told(), 0);
+	vb_ib_port_handle_flow(p, flow, now);
+	assert_int_equal(error_told(), VB_TRAP_LINK_INTEGRITY);
+	assert_int_equal(error_told(), 0);
+	/* A neighbour that sends without credit, until no room is left. */
+	info_of(SWITCH_B, 1)->overrun_errors = p->config.overrun_errors = 1;
+	while (p->counters.buffer_overruns == 0)
+		(void)vb_ib_port_receive(p, &lrh, 4222, true, now);
+	assert_int_equal(error_told(), VB_TRAP_BUFFER_OVERRUN);
+	assert_int_equal(error_told(), 0);
+	/* One that sends no flow control. */
+	vb_ib_port_handle_timeout(p, now);
+	assert_int_equal(p->state, VB_LINK_ACT_DEFER);
+	assert_int_equal(error_told(), VB_TRAP_FLOW_WATCHDOG);
+	assert_int_equal(error_told(), 0);
+}
+
 /* FAB-19, FAB-34: what a node changes by itself. A trap that nobody has heard yet says all of it.
  */
 static void local_changes__are_told(void **state)
@@ -438,12 +485,13 @@ static void flow_silence__is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(unplug__raises_a_trap),   T(traps__need_a_manager),
-	    T(manager__is_told),        T(mkey__refusal_raises_a_trap),
-	    T(set__changes_are_told),   T(pkey__at_an_end_node),
-	    T(pkey__of_an_answer),      T(qkey__of_qp1),
-	    T(pkey__at_a_switch),       T(errors__of_a_link),
-	    T(local_changes__are_told), T(flow_silence__is_told),
+	    T(unplug__raises_a_trap),    T(traps__need_a_manager),
+	    T(manager__is_told),         T(mkey__refusal_raises_a_trap),
+	    T(set__changes_are_told),    T(pkey__at_an_end_node),
+	    T(pkey__of_an_answer),       T(qkey__of_qp1),
+	    T(pkey__at_a_switch),        T(errors__of_a_link),
+	    T(errors__of_the_data_path), T(local_changes__are_told),
+	    T(flow_silence__is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

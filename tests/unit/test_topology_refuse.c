@@ -91,6 +91,7 @@ static void a_line_that_cannot_be_read_is_named(void **state)
 		refuse(lines[i].text, lines[i].words);
 }
 
+/* Also GUIDs that two ports, or two nodes, have. FAB-56 */
 static void ends_that_do_not_agree_are_named_with_both_lines(void **state)
 {
 	static const struct refused row[] = {

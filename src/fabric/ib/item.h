@@ -5,12 +5,14 @@
 
 #include "base/list.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct vb_ib_item {
 	struct vb_list node;
 	uint32_t len; /* bytes, LRH through VCRC */
 	uint8_t vl;   /* lane at this output */
+	bool is_raw;  /* it has no BTH. LNK-04 */
 };
 
 #endif

@@ -45,10 +45,16 @@ static struct vb_ib_item *lane_pop(struct vb_ib_lane *l, vb_time now)
 	return item;
 }
 
+/* The owner takes it back. */
+static void item_give_back(struct vb_ib_port *p, struct vb_ib_item *item)
+{
+	vb_list_append(&p->dropped, &item->node);
+}
+
 static void item_drop(struct vb_ib_port *p, struct vb_ib_item *item)
 {
 	p->counters.xmit_discards++;
-	vb_list_append(&p->dropped, &item->node);
+	item_give_back(p, item);
 }
 
 static void lane_flush(struct vb_ib_port *p, struct vb_ib_lane *l, vb_time now)
@@ -124,6 +130,11 @@ void vb_ib_port_enqueue(struct vb_ib_port *p, struct vb_ib_item *item, vb_time n
 	struct vb_ib_lane *l = &p->lane[item->vl & (VB_VL_CNT - 1)];
 	bool mgmt = item->vl == VB_VL_MGMT;
 
+	if (item->is_raw && p->config.filter_raw_out) {
+		p->counters.xmit_filtered++;
+		item_give_back(p, item);
+		return;
+	}
 	/* Data waits for a link that becomes active, or recovers, and for no other. LNK-30, LNK-36
 	 */
 	if ((!mgmt && (item->vl >= p->config.data_cnt || p->state < VB_LINK_ARMED)) ||
@@ -251,10 +262,46 @@ bool vb_ib_port_poll_transmit(struct vb_ib_port *p, vb_time now, struct vb_ib_ou
 	return vb_link_may_send(p->state, true) && poll_data(p, now, out);
 }
 
-/* The packet has a form that this link carries. LNK-02, LNK-12, LNK-13 */
+/*
+ * The line damaged a packet, or brought one whole. Where damaged ones outnumber the others by more
+ * than LocalPhyErrors, that is an error of the link, and counting begins anew. IBA 7.12.2, LNK-39
+ */
+static void line_note(struct vb_ib_port *p, bool is_damaged)
+{
+	p->counters.symbol_errors += is_damaged;
+	if (!is_damaged) {
+		p->physical_errors -= p->physical_errors != 0;
+		return;
+	}
+	if (p->config.local_errors == 0 || ++p->physical_errors <= p->config.local_errors)
+		return;
+	p->physical_errors = 0;
+	p->counters.link_integrity_errors++;
+}
+
+/* A packet found no room: one of the period. So many periods in a row as OverrunErrors says are
+ * one error of the link. IBA 16.1.3.5, LNK-21 */
+static void overrun_note(struct vb_ib_port *p, vb_time now)
+{
+	uint64_t period = now / symbols_ns(p, FLOW_PERIOD_SYMBOLS) + 1;
+
+	p->counters.buffer_overruns++;
+	if (p->config.overrun_errors == 0 || period == p->overrun_last)
+		return;
+	p->overrun_periods = period == p->overrun_last + 1 ? p->overrun_periods + 1 : 1;
+	p->overrun_last = period;
+	if (p->overrun_periods < p->config.overrun_errors)
+		return;
+	p->overrun_periods = 0;
+	p->counters.excessive_overruns++;
+}
+
+/* The packet has a form that this link carries. LNK-02, LNK-12, LNK-13, LNK-36 */
 static bool packet_is_good(const struct vb_ib_port *p, const struct vb_lrh *lrh, uint32_t len)
 {
-	if (vb_lrh_check(lrh, len, p->config.mtu) != VB_LRH_GOOD)
+	uint32_t mtu = p->config.mtu_cap ? p->config.mtu_cap : p->config.mtu;
+
+	if (vb_lrh_check(lrh, len, mtu) != VB_LRH_GOOD)
 		return false;
 	if (lrh->vl == VB_VL_MGMT)
 		return lrh->lnh == VB_LNH_LOCAL && len == VB_SMP_LEN;
@@ -270,12 +317,20 @@ enum vb_ib_verdict vb_ib_port_receive(struct vb_ib_port *p, const struct vb_lrh 
 		p->counters.rcv_discards++;
 		return VB_IB_STATE;
 	}
+	line_note(p, !vcrc_is_good);
+	if (vcrc_is_good && p->config.filter_raw_in && vb_lnh_is_raw(lrh->lnh)) {
+		p->counters.rcv_filtered++;
+		return VB_IB_FILTERED;
+	}
 	if (!vcrc_is_good || !packet_is_good(p, lrh, len)) {
 		p->counters.rcv_errors++;
 		return VB_IB_ERROR;
 	}
 	if (!vb_credit_receive(&p->lane[lrh->vl].rx, vb_blocks(len))) {
-		*(data ? &p->counters.buffer_overruns : &p->counters.vl15_dropped) += 1;
+		if (data)
+			overrun_note(p, now);
+		else
+			p->counters.vl15_dropped++;
 		return VB_IB_NO_ROOM;
 	}
 	p->counters.rcv_packets++;
@@ -301,6 +356,7 @@ void vb_ib_port_handle_flow(struct vb_ib_port *p, const uint8_t packet[VB_FLOW_L
 
 	if (!vb_link_may_receive(p->state, false))
 		return;
+	line_note(p, rc == -EBADMSG);
 	if (rc == -EBADMSG) {
 		p->counters.local_link_errors++;
 		return;
@@ -354,8 +410,13 @@ void vb_ib_port_handle_timeout(struct vb_ib_port *p, vb_time now)
 			head_expires(p, l, now);
 		silent |= vb_time_after(l->flow_heard, symbols_ns(p, FLOW_WATCHDOG_SYMBOLS)) <= now;
 	}
+	if (!silent)
+		return;
 	/* Only an active link recovers; one that begins waits on. LNK-20 */
-	if (silent && vb_ib_port_link_event(p, VB_LINK_RECOVERY, now) != 0)
-		for (unsigned vl = 0; vl < p->config.data_cnt; vl++)
-			p->lane[vl].flow_heard = now;
+	if (vb_ib_port_link_event(p, VB_LINK_RECOVERY, now) == 0) {
+		p->counters.flow_silences++;
+		return;
+	}
+	for (unsigned vl = 0; vl < p->config.data_cnt; vl++)
+		p->lane[vl].flow_heard = now;
 }

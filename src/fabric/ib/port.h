@@ -38,13 +38,17 @@ struct vb_ib_counters {
 };
 
 struct vb_ib_port_config {
-	uint32_t mtu;                 /* payload of the neighbour's packets, 256 to 4096 bytes */
+	uint32_t mtu;                 /* payload that the neighbour takes, 256 to 4096 bytes */
+	uint32_t mtu_cap;             /* that the port itself takes; 0: @mtu. LNK-36 */
 	uint32_t data_cnt;            /* operational data lanes: 1, 2, 4, 8 or 15 */
 	uint32_t capacity[VB_VL_CNT]; /* buffer of each lane at the input, blocks */
 	uint64_t symbol_ps;           /* vb_ib_symbol_ps() of the link */
 	uint8_t hoq_life;             /* 4.096 us * 2^n at the head of a lane; of switches only */
 	uint8_t stall_count;          /* VLStallCount, 0: lanes are never stalled */
 	bool is_switch;
+	bool filter_raw_in, filter_raw_out; /* LNK-04 */
+	/* LocalPhyErrors and OverrunErrors of PortInfo, 0: off. IBA 7.12.2; FAB-33 */
+	uint8_t local_errors, overrun_errors;
 };
 
 struct vb_ib_lane {
@@ -64,8 +68,11 @@ struct vb_ib_port {
 	uint8_t state; /* enum vb_link_state */
 	struct vb_ib_lane lane[VB_VL_CNT];
 	struct vb_arbiter arbiter;
-	struct vb_list dropped; /* packets that the owner has to take back */
-	vb_time waits_since;    /* VB_NEVER: nothing waits for credits */
+	struct vb_list dropped;  /* packets that the owner has to take back */
+	vb_time waits_since;     /* VB_NEVER: nothing waits for credits */
+	uint8_t physical_errors; /* packets that came damaged, less those that came whole */
+	uint8_t overrun_periods; /* one after the other with an overrun... */
+	uint64_t overrun_last;   /* ... of which this was the last, by its number + 1 */
 	struct vb_ib_counters counters;
 };
 
@@ -78,6 +85,7 @@ struct vb_ib_out {
 enum vb_ib_verdict {
 	VB_IB_ACCEPTED, /* the packet lies in its lane's buffer */
 	VB_IB_ERROR,    /* rcv_errors */
+	VB_IB_FILTERED, /* rcv_filtered */
 	VB_IB_STATE,    /* rcv_discards */
 	VB_IB_NO_ROOM,  /* vl15_dropped or buffer_overruns */
 };

@@ -80,9 +80,12 @@ bool vb_path_in_tree(const char *path, const char *root, char *to, size_t size)
 	return false;
 }
 
-bool vb_path_is_setting(const char *path)
+bool vb_path_is_setting(const char *path, bool is_fabric)
 {
-	return strstr(path, "/cc_params/");
+	const char *name = strrchr(path, '/');
+
+	return strstr(path, "/cc_params/") ||
+	       (is_fabric && name && strcmp(name, "/node_desc") == 0);
 }
 
 enum vb_path_device vb_path_device(const char *path, const char *root)

@@ -37,8 +37,9 @@ static inline bool vb_path_may_be_ours(const char *path)
  */
 bool vb_path_in_tree(const char *path, const char *root, char *to, size_t size);
 
-/* Whether @path, in the tree, is a file that takes settings; all others can only be read. */
-bool vb_path_is_setting(const char *path);
+/* Whether @path, in the tree, is a file that takes settings; all others can only be read.
+ * @is_fabric: the tree is that of a fabric's node, which takes a description. FAB-19 */
+bool vb_path_is_setting(const char *path, bool is_fabric);
 
 /* Which device the absolute @path, in the tree below @root, stands for. */
 enum vb_path_device vb_path_device(const char *path, const char *root);

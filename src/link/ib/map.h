@@ -91,9 +91,9 @@ static inline uint64_t vb_ib_barred(uint16_t slid, uint16_t dlid, uint16_t pkey,
 
 /* The fate of a packet, and the port that counts it. */
 enum vb_ib_fate {
-	VB_IB_ARRIVES,      /* at @at */
-	VB_IB_LOST,         /* nobody counts it: it came to an adapter with another LID */
-	VB_IB_NO_WAY,       /* the tables of the switch have none: relay_errors of @at */
+	VB_IB_ARRIVES, /* at @at */
+	VB_IB_LOST,    /* nobody counts it: it came to an adapter, or to port 0, with another LID */
+	VB_IB_NO_WAY,  /* the tables of the switch have none: relay_errors of @at */
 	VB_IB_SENT_NOT,     /* state, lane, MTU, lifetime: xmit_discards of @at */
 	VB_IB_RECEIVED_NOT, /* state: rcv_discards of @at */
 	VB_IB_BARRED_OUT,   /* P_Key: xmit_constraint of @at */

@@ -79,7 +79,8 @@ static bool cross_link(struct walk *w, uint32_t out)
 	return true;
 }
 
-/* The port by which switch @n sends it on; VB_IB_NOWHERE: none. FAB-01 */
+/* The port by which switch @n sends it on, which may be its own port 0; VB_IB_NOWHERE: none. FAB-01
+ */
 static uint32_t port_on(const struct walk *w, const struct vb_ib_map_node *n)
 {
 	uint16_t dlid = w->r->key.dlid;
@@ -88,8 +89,7 @@ static uint32_t port_on(const struct walk *w, const struct vb_ib_map_node *n)
 	if (dlid == 0 || dlid > n->unicast_top || dlid >= VB_IB_LIDS || n->lft >= w->m->lft_cnt)
 		return VB_IB_NOWHERE;
 	out = vb_ib_map_lft(w->m, n->lft)[dlid];
-	return out == 0 || out > n->port_cnt || out == w->in_port ||
-		       n->first_port + out >= w->m->port_cnt
+	return out > n->port_cnt || out == w->in_port || n->first_port + out >= w->m->port_cnt
 		   ? VB_IB_NOWHERE
 		   : n->first_port + out;
 }
@@ -100,28 +100,26 @@ static bool pass_node(struct walk *w)
 	const struct vb_ib_map_port *ports = vb_ib_map_ports(w->m), *own = &ports[w->at];
 	const struct vb_ib_map_node *n;
 	uint32_t out = w->at;
+	bool is_end;
 
 	if (own->node >= w->m->node_cnt) {
 		end_walk(w, VB_IB_LOST, w->at);
 		return false;
 	}
 	n = &vb_ib_map_nodes(w->m)[own->node];
-	if (n->is_switch && n->first_port < w->m->port_cnt)
-		own = &ports[n->first_port];
-	if (lid_is_of(own, w->r->key.dlid)) {
-		end_walk(w, VB_IB_ARRIVES, n->is_switch ? n->first_port : w->at);
-		return false;
-	}
-	if (!n->is_switch && w->in_port != 0) {
-		end_walk(w, VB_IB_LOST, w->at); /* LNK-03 */
-		return false;
-	}
 	if (n->is_switch) {
 		out = port_on(w, n);
 		if (out == VB_IB_NOWHERE) {
 			end_walk(w, VB_IB_NO_WAY, w->at);
 			return false;
 		}
+	}
+	/* It stays at the adapter, or at port 0 of the switch, if that has the LID. LNK-03 */
+	is_end = n->is_switch ? out == n->first_port : w->in_port != 0;
+	if (is_end || (!n->is_switch && lid_is_of(own, w->r->key.dlid))) {
+		end_walk(w, lid_is_of(&ports[out], w->r->key.dlid) ? VB_IB_ARRIVES : VB_IB_LOST,
+			 out);
+		return false;
 	}
 	return cross_link(w, out);
 }

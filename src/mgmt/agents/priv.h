@@ -76,6 +76,7 @@ struct vb_rmpp_in {
 	uint32_t window;       /* the last segment that is taken */
 	uint32_t last;         /* number of the last one, 0: not known */
 	uint32_t last_length;  /* its payload length */
+	uint32_t first_length; /* that of the first one: of all of them, 0: not known */
 	uint32_t reply_window; /* of the answer's sender: what the peer said at the end */
 };
 
@@ -201,6 +202,9 @@ void vb_rmpp_receive_reply_window(struct vb_agent *g, const struct vb_mad_hdr *h
 /* The window that the answer @h to @to begins with. */
 uint32_t vb_rmpp_first_window(const struct vb_agent *g, const struct vb_mad_hdr *h,
 			      const struct vb_mad_addr *to);
+/* The sender of a message says that no more of it comes. */
+void vb_rmpp_receive_abort(struct vb_agents *a, struct vb_agent *g, const struct vb_mad_hdr *h,
+			   const struct vb_mad_addr *from);
 void vb_rmpp_receive_expire(struct vb_agents *a, struct vb_rmpp_in *in);
 void vb_rmpp_receive_end(struct vb_agents *a, struct vb_rmpp_in *in);
 

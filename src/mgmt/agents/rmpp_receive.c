@@ -279,6 +279,29 @@ static struct vb_mad_packet *segment_taken(struct vb_agents *a, struct vb_rmpp_i
 	return NULL;
 }
 
+/* Notes what the first segment and the last one say of lengths. */
+static void segment_lengths(struct vb_rmpp_in *in, const struct vb_rmpp *r)
+{
+	if (r->flags & VB_RMPP_LAST) {
+		in->last = r->segment;
+		in->last_length = r->length;
+	}
+	/* Of a message of one segment both are one field. */
+	if (r->segment == 1 && !(r->flags & VB_RMPP_LAST))
+		in->first_length = r->length;
+}
+
+/* The last segment says that it is longer than a segment is, or the first one told another length
+ * of the whole. IBA 13.6.2.1; MAD-21 */
+static bool lengths_differ(const struct vb_rmpp_in *in)
+{
+	if (in->last == 0)
+		return false;
+	return in->last_length > VB_RMPP_DATA_LEN ||
+	       (in->first_length != 0 &&
+		in->first_length != (uint64_t)(in->last - 1) * VB_RMPP_DATA_LEN + in->last_length);
+}
+
 /* A contradiction of the segment itself; 0: none. */
 static uint8_t segment_fault(const struct vb_rmpp *r)
 {
@@ -322,9 +345,11 @@ struct vb_mad_packet *vb_rmpp_receive(struct vb_agents *a, struct vb_agent *g,
 			vb_rmpp_receive_end(a, in);
 		return NULL;
 	}
-	if (last) {
-		in->last = r->segment;
-		in->last_length = r->length;
+	segment_lengths(in, r);
+	if (lengths_differ(in)) {
+		message_end(a, g, from, mad, VB_RMPP_ABORT, VB_RMPP_BAD_LENGTH);
+		vb_rmpp_receive_end(a, in);
+		return NULL;
 	}
 	return segment_taken(a, in, mad, r->segment, now);
 }
@@ -359,6 +384,15 @@ uint32_t vb_rmpp_first_window(const struct vb_agent *g, const struct vb_mad_hdr 
 			return in->reply_window;
 	}
 	return 1;
+}
+
+void vb_rmpp_receive_abort(struct vb_agents *a, struct vb_agent *g, const struct vb_mad_hdr *h,
+			   const struct vb_mad_addr *from)
+{
+	struct vb_rmpp_in *in = message_find_in(&g->receiving, h, from);
+
+	if (in)
+		vb_rmpp_receive_end(a, in);
 }
 
 void vb_rmpp_receive_expire(struct vb_agents *a, struct vb_rmpp_in *in)

@@ -99,6 +99,20 @@ void vb_rmpp_send_next(struct vb_agents *a, struct vb_mad_send *s, uint8_t mad[V
 	vb_heap_set(&a->timers, &s->timer.node, vb_time_after(now, wait_ms * VB_MSEC));
 }
 
+/* Tells the receiver of a message that no more of it comes. IBA 13.6.2.4; MAD-21 */
+static void message_abandon(struct vb_agents *a, const struct vb_mad_send *s)
+{
+	const struct vb_rmpp r = {.type = VB_RMPP_ABORT, .status = VB_RMPP_TOO_MANY_RETRIES};
+	struct vb_mad_hdr h = s->hdr;
+	uint8_t ack[VB_MAD_LEN];
+
+	/* It is a word of the sender, and so the reply to what the receiver would have said. */
+	h.method ^= VB_MAD_METHOD_RESPONSE;
+	memcpy(ack, s->mad, sizeof ack);
+	vb_mad_hdr_emit(&h, ack);
+	vb_rmpp_reply(a, s->agent, &s->packet.msg.addr, ack, &r);
+}
+
 void vb_rmpp_send_expire(struct vb_agents *a, struct vb_mad_send *s)
 {
 	struct vb_rmpp_out *o = &s->rmpp;
@@ -106,6 +120,8 @@ void vb_rmpp_send_expire(struct vb_agents *a, struct vb_mad_send *s)
 	VB_ASSERT_ALL(o->acked <= o->sent && o->sent <= o->cnt);
 	/* Nothing is repeated when only the answer is missing. */
 	if (o->acked == o->cnt || s->retries_left == 0) {
+		if (o->acked < o->cnt)
+			message_abandon(a, s);
 		vb_mad_send_give_up(a, s);
 		return;
 	}
@@ -247,6 +263,8 @@ void vb_rmpp_send_control(struct vb_agents *a, struct vb_agent *g, const struct 
 		return;
 	}
 	message_abort(a, g, &h, from);
+	if (r->type == VB_RMPP_STOP || r->type == VB_RMPP_ABORT)
+		vb_rmpp_receive_abort(a, g, &h, from);
 	if (fault != 0)
 		message_refuse(a, g, from, mad, fault);
 }

@@ -96,6 +96,28 @@ void vb_subnet_link_error(struct vb_subnet *s, struct vb_subnet_place at, uint16
 	vb_subnet_waits(s, &s->node[at.node]);
 }
 
+/* Whether a counter has grown beyond what was told, which it is now. */
+static bool counter_grew(uint64_t now, uint64_t *told)
+{
+	bool grew = now != *told;
+
+	*told = now;
+	return grew;
+}
+
+void vb_subnet_tell_errors(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
+{
+	struct vb_subnet_port *p = vb_subnet_port(s, at);
+	const struct vb_ib_counters *c = &p->link.counters;
+
+	if (counter_grew(c->link_integrity_errors, &p->told_integrity))
+		vb_subnet_link_error(s, at, VB_TRAP_LINK_INTEGRITY, now);
+	if (counter_grew(c->excessive_overruns, &p->told_overruns))
+		vb_subnet_link_error(s, at, VB_TRAP_BUFFER_OVERRUN, now);
+	if (counter_grew(c->flow_silences, &p->told_silences))
+		vb_subnet_raise_silence(s, at, now);
+}
+
 static void port_down(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
 {
 	struct vb_subnet_port *p = vb_subnet_port(s, at);

@@ -99,16 +99,23 @@ int vb_subnet_enable(struct vb_subnet *s, struct vb_subnet_place at,
 	return 0;
 }
 
-int vb_subnet_flow_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
+void vb_subnet_raise_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
 {
 	struct vb_subnet_node *n = &s->node[at.node];
 	const uint8_t details[VB_TRAP_DETAILS_LEN] = {[FLOW_PORT_AT] = at.port};
+
+	vb_trap_raise(&n->traps, VB_TRAP_FLOW_WATCHDOG, details, now);
+	vb_subnet_waits(s, n);
+}
+
+int vb_subnet_flow_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
+{
+	struct vb_subnet_node *n = &s->node[at.node];
 
 	/* An active link alone trains again, and it is active afterwards. */
 	if (vb_ib_port_link_event(&n->port[at.port].link, VB_LINK_RECOVERY, now) ||
 	    vb_ib_port_link_event(&n->port[at.port].link, VB_LINK_RECOVERED, now))
 		return -ENETDOWN;
-	vb_trap_raise(&n->traps, VB_TRAP_FLOW_WATCHDOG, details, now);
-	vb_subnet_waits(s, n);
+	vb_subnet_raise_silence(s, at, now);
 	return 0;
 }

@@ -27,6 +27,9 @@ bool vb_subnet_bars(struct vb_subnet *s, const struct vb_subnet_mad *m, struct v
  */
 bool vb_subnet_keys_fit(struct vb_subnet *s, const struct vb_subnet_mad *m, vb_time now);
 
+/* Trap VB_TRAP_FLOW_WATCHDOG of the port. */
+void vb_subnet_raise_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
+
 /* The link of @at went down by what was set there: its other end loses it, and both train. */
 void vb_subnet_link_train(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define METHOD_TRAP_REPRESS 0x07
+#define QP1 1u
 
 /* Places of a notice's details. FAB-35 */
 #define MKEY_DRSLID_AT 4
@@ -126,14 +127,15 @@ static bool serve_smp(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now, bool *is_taken)
 {
 	struct vb_mad_hdr h;
-	bool asks;
+	bool asks, is_answered;
 
 	vb_mad_hdr_parse(&h, m->mad);
 	asks = h.method == VB_MAD_METHOD_GET || h.method == VB_MAD_METHOD_SET;
 	*is_taken =
 	    m->on_qp0
 		? h.attr_id != VB_SMP_SM_INFO && (asks || h.method == METHOD_TRAP_REPRESS)
-		: asks && (h.mgmt_class == VB_MAD_CLASS_PERF || h.mgmt_class == VB_MAD_CLASS_IBCC);
+		: asks && m->dst_qp == QP1 &&
+		      (h.mgmt_class == VB_MAD_CLASS_PERF || h.mgmt_class == VB_MAD_CLASS_IBCC);
 	if (!*is_taken)
 		return false;
 	if (m->on_qp0)
@@ -142,7 +144,9 @@ static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now,
 		return vb_cca_handle(&s->node[m->at.node].cca, m->mad, m->at.port, now);
 	if (s->count)
 		s->count(s->count_ctx, m->at.node);
-	return vb_pma_handle(&s->node[m->at.node].pma, m->mad);
+	is_answered = vb_pma_handle(&s->node[m->at.node].pma, m->mad, now);
+	vb_subnet_waits(s, &s->node[m->at.node]);
+	return is_answered;
 }
 
 bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)

@@ -28,6 +28,7 @@
 
 static const struct vb_ib_port_config link_config = {
     .mtu = 4096,
+    .mtu_cap = 4096,
     .data_cnt = 8,
     .capacity = {LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS,
 		 LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS, LANE_BLOCKS,
@@ -111,7 +112,7 @@ static bool port_tables(struct vb_subnet *s, struct vb_sma_port *p, uint32_t map
 	return true;
 }
 
-static bool switch_tables(struct vb_subnet *s, struct vb_subnet_node *n)
+static bool switch_tables(struct vb_subnet *s, struct vb_subnet_node *n, bool enhanced_port0)
 {
 	n->forward = (struct vb_lid_forward){
 	    .unicast = s->alloc(s->alloc_ctx, VB_SUBNET_LIDS),
@@ -128,9 +129,12 @@ static bool switch_tables(struct vb_subnet *s, struct vb_subnet_node *n)
 	    .enforce_cap = VB_SUBNET_PKEYS,
 	    .inbound_enforce = 1,
 	    .outbound_enforce = 1,
+	    .filter_raw_in = 1,
+	    .filter_raw_out = 1,
 	    .default_mcast_primary = VB_PORT_NONE,
 	    .default_mcast_other = VB_PORT_NONE,
 	    .life_time = VB_HOQ_LIFE_MAX,
+	    .enhanced_port0 = enhanced_port0,
 	};
 	if (!n->forward.unicast || !n->forward.multicast)
 		return false;
@@ -215,7 +219,8 @@ int vb_subnet_add(struct vb_subnet *s, const struct vb_subnet_node_config *c)
 	for (size_t i = 0; i < sizeof n->sma.description && c->description[i]; i++)
 		n->sma.description[i] = (uint8_t)c->description[i];
 	if (!n->sma.port || !n->port || !n->pma.port || !node_ports(s, n, c) ||
-	    !cca_begin(s, n, c) || (c->type == VB_NODE_SWITCH && !switch_tables(s, n))) {
+	    !cca_begin(s, n, c) ||
+	    (c->type == VB_NODE_SWITCH && !switch_tables(s, n, c->enhanced_port0))) {
 		node_free(s, n);
 		return -ENOMEM;
 	}

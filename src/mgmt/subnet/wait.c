@@ -58,18 +58,19 @@ static struct vb_sma_port *trap_port(struct vb_subnet_node *n, uint8_t *number)
 	return NULL;
 }
 
-/* Leases end in any case; traps wait for a manager. */
+/* Leases and samples end in any case; traps wait for a manager. */
 static vb_time node_due(struct vb_subnet_node *n)
 {
-	vb_time lease = vb_sma_poll_timeout(&n->sma), trap = vb_traps_poll_timeout(&n->traps);
+	vb_time due = vb_time_min(vb_sma_poll_timeout(&n->sma), vb_pma_poll_timeout(&n->pma));
+	vb_time trap = vb_traps_poll_timeout(&n->traps);
 	uint8_t number;
 
-	return trap != VB_NEVER && trap_port(n, &number) ? vb_time_min(lease, trap) : lease;
+	return trap != VB_NEVER && trap_port(n, &number) ? vb_time_min(due, trap) : due;
 }
 
 void vb_subnet_waits(struct vb_subnet *s, struct vb_subnet_node *n)
 {
-	if (vb_sma_poll_timeout(&n->sma) == VB_NEVER &&
+	if (vb_sma_poll_timeout(&n->sma) == VB_NEVER && vb_pma_poll_timeout(&n->pma) == VB_NEVER &&
 	    vb_traps_poll_timeout(&n->traps) == VB_NEVER) {
 		list_leave(&n->waits);
 		return;
@@ -83,6 +84,16 @@ vb_time vb_subnet_poll_timeout(const struct vb_subnet *s)
 	return s->due;
 }
 
+/* FAB-44 */
+static void sample_go_on(struct vb_subnet *s, struct vb_subnet_node *n, vb_time now)
+{
+	if (vb_pma_poll_timeout(&n->pma) > now)
+		return;
+	if (s->count)
+		s->count(s->count_ctx, (uint32_t)(n - s->node));
+	vb_pma_handle_timeout(&n->pma, now);
+}
+
 void vb_subnet_handle_timeout(struct vb_subnet *s, vb_time now)
 {
 	struct vb_list *next;
@@ -92,6 +103,7 @@ void vb_subnet_handle_timeout(struct vb_subnet *s, vb_time now)
 
 		next = l->next;
 		vb_sma_handle_timeout(&n->sma, now);
+		sample_go_on(s, n, now);
 		vb_subnet_waits(s, n);
 	}
 }

@@ -62,6 +62,27 @@ static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_s
 	return !vb_subnet_bars(s, m, m->at, false, now);
 }
 
+/* The packet is at the node, or at port 0 of the switch, of which LID it has. */
+static bool arrives_at(struct vb_subnet_mad *m, const struct vb_port_info *own, uint8_t port)
+{
+	if (!lid_is_of(own, m->dlid))
+		return false; /* LNK-03 */
+	m->at.port = port;
+	m->path_bits = (uint8_t)(m->dlid - own->lid);
+	return true;
+}
+
+/* What is for the node itself does not leave it: its LID, or none, which a port has that no manager
+ * has seen. MAD-22, FAB-50 */
+static bool stays_inside(struct vb_subnet_mad *m, const struct vb_port_info *own, uint8_t port)
+{
+	if (m->dlid != 0)
+		return arrives_at(m, own, port);
+	m->at.port = port;
+	m->path_bits = 0;
+	return true;
+}
+
 /* To the node that owns the LID. @is_local: the MAD begins at m->at. */
 static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_local, vb_time now)
 {
@@ -72,16 +93,15 @@ static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_lo
 		bool is_switch = vb_subnet_is_switch(s, m->at.node);
 		const struct vb_port_info *own = &n->sma.port[is_switch ? 0 : m->at.port].info;
 
-		if (lid_is_of(own, m->dlid)) {
-			m->at.port = is_switch ? 0 : m->at.port;
-			m->path_bits = (uint8_t)(m->dlid - own->lid);
+		if (is_local && stays_inside(m, own, is_switch ? 0 : m->at.port))
 			return true;
-		}
 		if (!is_switch && !is_local)
-			return false; /* LNK-03 */
+			return arrives_at(m, own, m->at.port);
 		if (is_switch) {
 			out.port = vb_lid_forward_unicast(&n->forward, m->dlid, in_port);
-			if (out.port == 0 || out.port > n->sma.info.port_cnt) {
+			if (out.port == 0)
+				return arrives_at(m, own, 0); /* FAB-01 */
+			if (out.port > n->sma.info.port_cnt) {
 				if (in_port != 0)
 					n->pma.port[in_port].switch_relay_errors++;
 				return false;
@@ -139,12 +159,21 @@ static bool walk_directed(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time 
 	return false;
 }
 
+/* VL15 leads to QP 0, and data lanes to all other QPs. LNK-12 */
+static bool lane_leads_to_qp(const struct vb_subnet_mad *m)
+{
+	return m->on_qp0 == (m->dst_qp == 0);
+}
+
 bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 {
 	struct vb_mad_hdr h;
+	bool arrives;
 
 	vb_mad_hdr_parse(&h, m->mad);
 	if (m->on_qp0 && h.mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED)
-		return walk_directed(s, m, now);
-	return walk_by_lid(s, m, true, now) && vb_subnet_keys_fit(s, m, now);
+		arrives = walk_directed(s, m, now);
+	else
+		arrives = walk_by_lid(s, m, true, now);
+	return arrives && lane_leads_to_qp(m) && vb_subnet_keys_fit(s, m, now);
 }

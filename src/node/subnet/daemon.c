@@ -57,6 +57,7 @@ static int nodes_add(struct vb_subnet_daemon *d)
 		    .port_guid = guid,
 		    .vendor_id = n->vendor_id,
 		    .device_id = n->device_id,
+		    .enhanced_port0 = n->enhanced_port0,
 		    .description = n->desc,
 		};
 
@@ -181,7 +182,11 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 
 static void seat_leave(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 {
-	if (!s || --s->conn_cnt != 0)
+	if (!s)
+		return;
+	/* Programs that end at once have written, too. FAB-19 */
+	vb_subnet_tree_read(d, s, vb_clock_now());
+	if (--s->conn_cnt != 0)
 		return;
 	vb_subnet_tree_remove(d, s);
 	vb_subnet_seat_close(s);

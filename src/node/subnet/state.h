@@ -138,6 +138,9 @@ int vb_subnet_trees_open(struct vb_subnet_daemon *d);
 void vb_subnet_trees_close(struct vb_subnet_daemon *d);
 int vb_subnet_tree_make(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat);
 void vb_subnet_tree_remove(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat);
+/* Takes over what programs at the node have written into files of the tree. FAB-19 */
+void vb_subnet_tree_read(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat,
+			 vb_time now);
 /* Rewrites what the subnet manager changed. */
 void vb_subnet_tree_update(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat);
 

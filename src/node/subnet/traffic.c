@@ -114,7 +114,9 @@ static bool send_connections(struct vb_subnet_daemon *d, struct vb_subnet_cm *cm
 	bool sent = false;
 
 	while (vb_subnet_cm_transmit(cm, &m)) {
-		send_packet(d, &m, now);
+		/* A question to a manager of whom nobody has heard is lost. */
+		if (m.dlid != 0)
+			send_packet(d, &m, now);
 		sent = true;
 	}
 	return sent;

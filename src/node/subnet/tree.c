@@ -258,6 +258,42 @@ static void put_names(struct vb_subnet_daemon *d, uint32_t node, int fd, bool is
 		 (unsigned)(g & 0xffff));
 }
 
+/* The first line of node_desc that somebody has written over what @node is called. False: nobody
+ * has. */
+static bool description_written(const struct vb_subnet_daemon *d, uint32_t node, int dir,
+				char text[VB_SMA_NODE_DESC_LEN + 2])
+{
+	char shown[VB_SMA_NODE_DESC_LEN + 2];
+	int fd = vb_file_open(dir, "node_desc", O_RDONLY);
+	ssize_t len;
+
+	if (fd < 0)
+		return false;
+	len = read(fd, text, VB_SMA_NODE_DESC_LEN + 1);
+	close(fd);
+	text[len > 0 ? len : 0] = 0;
+	snprintf(shown, sizeof shown, "%.*s\n", VB_SMA_NODE_DESC_LEN,
+		 (const char *)d->subnet.node[node].sma.description);
+	if (strcmp(text, shown) == 0)
+		return false;
+	text[strcspn(text, "\n")] = 0;
+	return text[0] != 0; /* else its writer is at it */
+}
+
+void vb_subnet_tree_read(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat, vb_time now)
+{
+	char path[64], text[VB_SMA_NODE_DESC_LEN + 2];
+	int dir;
+
+	snprintf(path, sizeof path, "%" PRIu32 "/class/infiniband/" DEVICE, seat->index);
+	dir = vb_dir_walk(d->root_fd, path, false);
+	if (dir < 0)
+		return;
+	if (description_written(d, seat->index, dir, text))
+		vb_subnet_set_description(&d->subnet, seat->index, text, now);
+	close(dir);
+}
+
 static void put_device(struct vb_subnet_daemon *d, uint32_t node, int dir)
 {
 	const struct vb_topo_node *n = &d->topo->node[node];

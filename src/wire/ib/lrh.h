@@ -9,6 +9,7 @@
 #ifndef VB_WIRE_IB_LRH_H
 #define VB_WIRE_IB_LRH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define VB_LRH_LEN 8
@@ -24,6 +25,11 @@ enum vb_lnh {
 	VB_LNH_LOCAL,  /* BTH */
 	VB_LNH_GLOBAL, /* GRH, then BTH */
 };
+
+static inline bool vb_lnh_is_raw(uint8_t lnh)
+{
+	return lnh < VB_LNH_LOCAL;
+}
 
 struct vb_lrh {
 	uint8_t vl;      /* 4 bits: the lane on this link */

@@ -29,6 +29,7 @@
 #define VB_MAD_CLASS_PORT_INFO 0x0001 /* the attribute that each class has */
 
 /* Statuses of a response. IBA 13.4.7, table 113 */
+#define VB_MAD_STATUS_BUSY 0x0001        /* not now */
 #define VB_MAD_STATUS_UNSUPPORTED 0x000c /* this attribute with this method, or this class */
 
 /* The common header. IBA 13.4.3, figure 144 */

@@ -2,6 +2,8 @@
 /* Attributes of performance management, as tables of fields. IBA 16.1.3 */
 #include "wire/mad/pma.h"
 
+#include "wire/be.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -44,6 +46,25 @@ static const struct vb_mad_field ext_fields[] = {
     COUNTER(EXT_UNICAST_XMIT, 320, 64),   COUNTER(EXT_UNICAST_RCV, 384, 64),
     COUNTER(EXT_MULTICAST_XMIT, 448, 64), COUNTER(EXT_MULTICAST_RCV, 512, 64),
 };
+
+/* IBA 16.1.3.2, as the qib driver of Linux has it. */
+#define CONTROL(member, byte, bit, bits)                                                           \
+	VB_MAD_FIELD(struct vb_pma_control, member, VB_PMA_DATA_AT + (byte), bit, bits)
+static const struct vb_mad_field control_fields[] = {
+    CONTROL(port, 1, 0, 8),     CONTROL(tick, 2, 0, 8),       CONTROL(width, 3, 5, 3),
+    CONTROL(mask0_9, 4, 2, 30), CONTROL(mask10_14, 8, 1, 15), CONTROL(status, 11, 6, 2),
+    CONTROL(start, 28, 0, 32),  CONTROL(interval, 32, 0, 32), CONTROL(tag, 36, 0, 16),
+};
+#define CONTROL_SELECT_AT (VB_PMA_DATA_AT + 38)
+
+/* IBA 16.1.3.4 */
+#define RESULT(member, byte, bit, bits)                                                            \
+	VB_MAD_FIELD(struct vb_pma_result, member, VB_PMA_DATA_AT + (byte), bit, bits)
+static const struct vb_mad_field result_fields[] = {
+    RESULT(tag, 0, 0, 16),
+    RESULT(status, 3, 6, 2),
+};
+#define RESULT_COUNTER_AT (VB_PMA_DATA_AT + 4)
 
 /* What stands before the counters of either; PortCounters has its 17th bit of selection elsewhere.
  */
@@ -115,4 +136,32 @@ void vb_pma_counts_emit(const struct vb_pma_counts *c, enum vb_pma_attr attr,
 			fit.value[i] = (UINT64_C(1) << f[i].bits) - 1;
 	vb_mad_fields_write(f, cnt, &fit, mad);
 	vb_mad_fields_write(hdr_fields, hdr_cnt, &h, mad);
+}
+
+void vb_pma_control_parse(struct vb_pma_control *c, const uint8_t mad[VB_MAD_LEN])
+{
+	vb_mad_fields_read(control_fields, CNT(control_fields), mad, c);
+	for (uint32_t i = 0; i < VB_PMA_SAMPLES; i++)
+		c->select[i] = be16_get(mad + CONTROL_SELECT_AT + 2 * i);
+}
+
+void vb_pma_control_emit(const struct vb_pma_control *c, uint8_t mad[VB_MAD_LEN])
+{
+	vb_mad_fields_write(control_fields, CNT(control_fields), c, mad);
+	for (uint32_t i = 0; i < VB_PMA_SAMPLES; i++)
+		be16_put(mad + CONTROL_SELECT_AT + 2 * i, c->select[i]);
+}
+
+void vb_pma_result_parse(struct vb_pma_result *r, const uint8_t mad[VB_MAD_LEN])
+{
+	vb_mad_fields_read(result_fields, CNT(result_fields), mad, r);
+	for (uint32_t i = 0; i < VB_PMA_SAMPLES; i++)
+		r->counter[i] = be32_get(mad + RESULT_COUNTER_AT + 4 * i);
+}
+
+void vb_pma_result_emit(const struct vb_pma_result *r, uint8_t mad[VB_MAD_LEN])
+{
+	vb_mad_fields_write(result_fields, CNT(result_fields), r, mad);
+	for (uint32_t i = 0; i < VB_PMA_SAMPLES; i++)
+		be32_put(mad + RESULT_COUNTER_AT + 4 * i, r->counter[i]);
 }

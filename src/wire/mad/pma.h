@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MADs of performance management: ClassPortInfo and the two attributes that have a port's counters.
- * IBA 16.1; items FAB-40 to FAB-42
+ * MADs of performance management: ClassPortInfo, the two attributes that have a port's counters,
+ * and samples of counters. IBA 16.1; items FAB-40 to FAB-42, FAB-44
  */
 #ifndef VB_WIRE_PMA_H
 #define VB_WIRE_PMA_H
@@ -16,6 +16,8 @@
 
 enum vb_pma_attr {
 	VB_PMA_CLASS_PORT_INFO = VB_MAD_CLASS_PORT_INFO,
+	VB_PMA_SAMPLES_CONTROL = 0x0010,
+	VB_PMA_SAMPLES_RESULT = 0x0011,
 	VB_PMA_PORT_COUNTERS = 0x0012,
 	VB_PMA_PORT_COUNTERS_EXT = 0x001d,
 };
@@ -75,6 +77,41 @@ struct vb_pma_counts {
 	uint64_t value[VB_PMA_COUNTERS]; /* the first VB_PMA_EXT_COUNTERS of the second one */
 };
 
+#define VB_PMA_SAMPLES 15 /* counters that one sample has at most */
+
+/* What a counter of a sample counts: those that every port has. 0: nothing. IBA 16.1.3.3 */
+enum vb_pma_sampled {
+	VB_PMA_SAMPLED_XMIT_DATA = 1,
+	VB_PMA_SAMPLED_RCV_DATA,
+	VB_PMA_SAMPLED_XMIT_PACKETS,
+	VB_PMA_SAMPLED_RCV_PACKETS,
+	VB_PMA_SAMPLED_XMIT_WAIT,
+	VB_PMA_SAMPLED_END
+};
+
+enum vb_pma_sample_status { VB_PMA_SAMPLE_DONE, VB_PMA_SAMPLE_DELAYED, VB_PMA_SAMPLE_RUNNING };
+
+/* PortSamplesControl. FAB-44 */
+struct vb_pma_control {
+	uint8_t port;     /* PortSelect */
+	uint8_t tick;     /* of (tick + 1) symbols of the link */
+	uint8_t width;    /* of counters: 4 means 32 bits */
+	uint32_t mask0_9; /* 3 bits for each of ten counters: 1 is one of all that are mandatory */
+	uint16_t mask10_14;              /* likewise */
+	uint8_t status;                  /* enum vb_pma_sample_status */
+	uint32_t start;                  /* ticks until it begins */
+	uint32_t interval;               /* ticks that it lasts */
+	uint16_t tag;                    /* by which whoever set it knows the result */
+	uint16_t select[VB_PMA_SAMPLES]; /* enum vb_pma_sampled */
+};
+
+/* PortSamplesResult. */
+struct vb_pma_result {
+	uint16_t tag;
+	uint8_t status;
+	uint32_t counter[VB_PMA_SAMPLES];
+};
+
 void vb_class_port_info_parse(struct vb_class_port_info *c, const uint8_t mad[VB_MAD_LEN]);
 void vb_class_port_info_emit(const struct vb_class_port_info *c, uint8_t mad[VB_MAD_LEN]);
 /* @attr: VB_PMA_PORT_COUNTERS or VB_PMA_PORT_COUNTERS_EXT. A value that is more than its field has
@@ -83,5 +120,9 @@ void vb_pma_counts_parse(struct vb_pma_counts *c, enum vb_pma_attr attr,
 			 const uint8_t mad[VB_MAD_LEN]);
 void vb_pma_counts_emit(const struct vb_pma_counts *c, enum vb_pma_attr attr,
 			uint8_t mad[VB_MAD_LEN]);
+void vb_pma_control_parse(struct vb_pma_control *c, const uint8_t mad[VB_MAD_LEN]);
+void vb_pma_control_emit(const struct vb_pma_control *c, uint8_t mad[VB_MAD_LEN]);
+void vb_pma_result_parse(struct vb_pma_result *r, const uint8_t mad[VB_MAD_LEN]);
+void vb_pma_result_emit(const struct vb_pma_result *r, uint8_t mad[VB_MAD_LEN]);
 
 #endif

@@ -79,6 +79,7 @@ void vb_ib_end_put(struct vb_ib_end *e, struct vb_frame *f, uint8_t vl, vb_time 
 	vb_port_count_in(e->line, f->frame_len, now);
 	f->item.len = f->frame_len;
 	f->item.vl = vl;
+	f->item.is_raw = false; /* the simulator has none */
 	vb_ib_port_enqueue(&e->port, &f->item, now);
 	vb_port_wake(e->line);
 }

@@ -53,6 +53,7 @@ static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	pma->rcv_constraint_errors += in;
 	if (out + in)
 		raise_barred(d, at, __atomic_load_n(&c->barred, __ATOMIC_RELAXED));
+	vb_subnet_tell_errors(&d->subnet, at, vb_clock_now());
 }
 
 /* It stays at its end. IBA 14.2.5.6 */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counters of a node's ports as files, once a second: ports/N/counters, which the performance
- * agent answers, as a kernel asks it (Documentation/ABI/stable/sysfs-class-infiniband), and
- * ports/N/cm_tx_msgs and so on, messages of its connection manager. LNK-38, LNK-39
+ * The files of a node's tree that are looked at once a second. Counters of its ports:
+ * ports/N/counters, which the performance agent answers, as a kernel asks it
+ * (Documentation/ABI/stable/sysfs-class-infiniband), and ports/N/cm_tx_msgs and so on, messages of
+ * its connection manager. LNK-38, LNK-39
  */
 #include "node/subnet/adapter/adapter.h"
-#include "node/subnet/cm/cm.h"
 
+#include "node/host/clock.h"
+#include "node/subnet/cm/cm.h"
 #include "node/sysfs/dir.h"
 #include "node/sysfs/sysfs.h"
 #include "wire/mad/pma.h"
@@ -62,7 +64,7 @@ static void counters_ask(struct vb_subnet_daemon *d, struct vb_subnet_place at,
 
 	vb_mad_hdr_emit(&h, mad);
 	vb_pma_counts_emit(&select, attr, mad);
-	(void)vb_pma_handle(&d->subnet.node[at.node].pma, mad);
+	(void)vb_pma_handle(&d->subnet.node[at.node].pma, mad, vb_clock_now());
 	vb_pma_counts_parse(out, attr, mad);
 }
 
@@ -160,6 +162,10 @@ void vb_subnet_counter_files_step(struct vb_subnet_daemon *d, vb_time now)
 	if (now < d->counters_due)
 		return;
 	d->counters_due = vb_list_is_empty(&d->seats) ? VB_NEVER : now + STEP_NS;
-	for (struct vb_list *l = d->seats.next; l != &d->seats; l = l->next)
-		seat_write(d, vb_container_of(l, struct vb_subnet_seat, node));
+	for (struct vb_list *l = d->seats.next; l != &d->seats; l = l->next) {
+		struct vb_subnet_seat *s = vb_container_of(l, struct vb_subnet_seat, node);
+
+		seat_write(d, s);
+		vb_subnet_tree_read(d, s, now);
+	}
 }
