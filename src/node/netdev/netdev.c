@@ -75,7 +75,8 @@ static uint32_t netdev_speed(int sock, const char *ifname)
 	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", ifname);
 	if (ioctl(sock, SIOCETHTOOL, &ifr))
 		return 0;
-	uint32_t speed = ethtool_cmd_speed(&cmd);
+	/* ethtool_cmd_speed() shifts an int, which has no room for a speed that is not known. */
+	uint32_t speed = (uint32_t)cmd.speed_hi << 16 | cmd.speed;
 
 	return speed == (uint32_t)SPEED_UNKNOWN ? 0 : speed;
 }
