@@ -223,8 +223,8 @@ static void send_packet(struct vb_engine *e)
 	close(fd);
 }
 
-/* Takes the lock and has the thread nap for it, as long as that takes where the machine is @slow. It
- * may have been on its way for another reason, and wait in line. */
+/* Takes the lock and has the thread nap for it, as long as that takes where the machine is @slow.
+ * It may have been on its way for another reason, and wait in line. */
 static void lock_from(struct vb_engine *e, uint32_t slow)
 {
 	for (int ms = 0;; ms++) {
