@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 
 static inline unsigned descriptors_of(pid_t pid)
@@ -22,6 +23,20 @@ static inline unsigned descriptors_of(pid_t pid)
 	while (readdir(d))
 		cnt++;
 	closedir(d);
+	return cnt;
+}
+
+/* Mappings of this process that have @name in their line. proc_pid_maps(5) */
+static inline unsigned maps_with(const char *name)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned cnt = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		cnt += strstr(line, name) != NULL;
+	fclose(f);
 	return cnt;
 }
 

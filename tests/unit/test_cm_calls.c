@@ -532,6 +532,7 @@ static void table__of_connections(void **state)
 		close(table);
 	}
 	assert_int_equal(descriptors_of(getpid()), before + 2);
+	assert_int_equal(maps_with(VB_CM_TABLE_NAME), 0);
 	close(fd);
 }
 

@@ -91,6 +91,7 @@ static void open__of_no_broker(void **state)
 	vb_cm_memory_close(m);
 	assert_int_equal(vb_cm_memory_open(m, slots), -EPROTO);
 	assert_null(m->kept);
+	assert_int_equal(maps_with("verbena-cm"), 0);
 	assert_int_equal(descriptors_of(getpid()), before);
 	/* Nothing is kept in none, and nothing found. */
 	uint64_t serial = 7;

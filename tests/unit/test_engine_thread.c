@@ -161,54 +161,6 @@ static void mail__is_heard_by_its_descriptor(void **state)
 	close(from);
 }
 
-/* Has the thread park: the program polls steadily, as far as it can see, and its naps end by a
- * wakeup alone. */
-static void park_thread(struct vb_engine *e)
-{
-	bool parked = false;
-
-	for (int ms = 0; !parked; ms++) {
-		assert_uint_in_range(ms, 0, PATIENCE_MS);
-		vb_engine_lock(e);
-		e->wait.slow = VERY_SLOW;
-		e->progress_thread.check_at = VB_NEVER;
-		e->wait.polls = VB_WAIT_POLLS_MAX;
-		e->wait.progress_at = vb_clock_now();
-		parked = e->wait.thread == VB_THREAD_PARKED;
-		e->wait.thread = VB_THREAD_PARKED;
-		if (!parked && vb_wait_kick(&e->wait))
-			vb_progress_thread_kick(e);
-		vb_engine_unlock(e);
-		usleep(1000);
-	}
-}
-
-/* Parked, too, it hears the broker. */
-static void parked__hears_the_broker(void **state)
-{
-	struct vb_engine *e = acquire();
-	struct vb_broker_observer o;
-	uint32_t asked = 0, answered = 0;
-	char why[256];
-
-	(void)state;
-	park_thread(e);
-	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(vb_broker_ask_views(&o, 0, &asked), 0);
-		for (int ms = 0; answered != asked; ms++) {
-			assert_uint_in_range(ms, 0, PATIENCE_MS);
-			usleep(1000);
-			answered =
-			    __atomic_load_n(&vb_engine_slot(e)->explain.answered, __ATOMIC_ACQUIRE);
-		}
-		park_thread(e);
-	}
-	vb_broker_observe_end(&o);
-	/* And that it shall end. */
-	vb_engine_release(e);
-}
-
 /* A packet to the slot of this process, of no QP. */
 static void send_packet(struct vb_engine *e)
 {
@@ -223,8 +175,8 @@ static void send_packet(struct vb_engine *e)
 	close(fd);
 }
 
-/* Takes the lock and has the thread nap for it, as long as that takes where the machine is @slow. It
- * may have been on its way for another reason, and wait in line. */
+/* Takes the lock and has the thread nap for it, as long as that takes where the machine is @slow.
+ * It may have been on its way for another reason, and wait in line. */
 static void lock_from(struct vb_engine *e, uint32_t slow)
 {
 	for (int ms = 0;; ms++) {
@@ -315,7 +267,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    VERBS_BROKER_TEST(threads__leave_signals_to_the_program),
 	    VERBS_BROKER_TEST(mail__is_heard_by_its_descriptor),
-	    VERBS_BROKER_TEST(parked__hears_the_broker),
 	    VERBS_BROKER_TEST(packet__naps_before_it_waits_in_line),
 	    VERBS_BROKER_TEST(packet__nap_ends_by_a_kick),
 	    VERBS_BROKER_TEST(devices__are_followed),

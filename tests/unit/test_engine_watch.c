@@ -86,6 +86,7 @@ static void wait__ends_by_each_descriptor(void **state)
 	fd[0] = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_int_equal(wait_both(VB_NEVER, NULL), 0);
 	assert_int_equal(e->wait.sleeper, VB_SLEEPER_NONE);
+	assert_int_equal(e->refs, 1); /* it was borrowed for the wait */
 }
 
 /* What cannot be waited for so is the caller's to wait for; the next wait is as ever. */
