@@ -174,6 +174,11 @@ static void endpoints__pass_over_what_is_none(void **state)
 		assert_int_equal(vb_wakeup_notify(from, token, VB_WAKEUP_WAKE, 3, at, -1), 0);
 		assert_true(vb_wakeup_take(fd, &got, &mem_fd));
 		assert_int_equal(got.slot, 3);
+		/* The same of other datagrams: those that are too long are passed over. */
+		for (int i = 0; i < 63; i++)
+			assert_int_equal(vb_wakeup_send(from, token, &part, 1), 0);
+		assert_int_equal(vb_wakeup_send(from, token, &(struct iovec){&k, 5}, 1), 0);
+		assert_int_equal(vb_wakeup_receive(fd, &got, 8), 5);
 	} else {
 		print_message("skipped: a queue takes no more than %u messages\n", cnt);
 	}
