@@ -291,7 +291,9 @@ static void flow__keeps_the_rate_of_software(void **state)
 	s.hw_rate_throttle_en = s.speed_limiter_en = true;
 	vb_cc_reset(&cc, &s, 0);
 	vb_cc_set_rate(&cc, &s, 777, 0);
+	s.dcqcn_byte_cnt_th = 1000;
 	vb_cc_on_sent(&cc, &s, 1000, 0);
+	assert_int_equal(cc.cc_rate, 777);
 	vb_cc_on_flow(&cc, &s, VB_SEC);
 	assert_int_equal(cc.cc_rate, 777);
 }

@@ -455,6 +455,30 @@ static void answers__numbers_wrap(void **state)
 	env_close(&env);
 }
 
+/* An answer out of the middle of what is missing leaves two gaps, each of them to be filled. */
+static void answers__in_the_middle_of_a_gap(void **state)
+{
+	struct vb_qp *qp = start(1, 0);
+
+	(void)state;
+	post(qp, 1, 9);
+	assert_int_equal(env_tx(&env, &b), 1);
+	env.now += 50 * VB_USEC;
+	assert_int_equal(answered(qp, 7), 1);
+	assert_int_equal(qp->sr->gap_cnt, 1);
+	(void)answered(qp, 3);
+	assert_int_equal(qp->sr->gap_cnt, 2);
+	assert_int_equal(qp->sr->gap[0].first.v, FIRST);
+	assert_int_equal(qp->sr->gap[0].pkts, 3);
+	assert_int_equal(qp->sr->gap[1].first.v, FIRST + 4);
+	assert_int_equal(qp->sr->gap[1].pkts, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)answered(qp, i);
+	assert_int_equal(qp->req.psn_una.v, FIRST + 4);
+	assert_int_equal(qp->sr->gap_cnt, 1);
+	env_close(&env);
+}
+
 /* PSNs that were missing half of all PSNs ago, while nothing was since, hide nothing. */
 static void answers__missing_long_ago(void **state)
 {
@@ -511,6 +535,7 @@ int main(void)
 	    cmocka_unit_test(repeats__of_a_read_under_way),
 	    cmocka_unit_test(read__in_pieces),
 	    cmocka_unit_test(answers__numbers_wrap),
+	    cmocka_unit_test(answers__in_the_middle_of_a_gap),
 	    cmocka_unit_test(answers__missing_long_ago),
 	    cmocka_unit_test(answers__missing_before_an_acknowledgement),
 	};
