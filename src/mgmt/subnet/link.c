@@ -96,6 +96,15 @@ void vb_subnet_link_error(struct vb_subnet *s, struct vb_subnet_place at, uint16
 	vb_subnet_waits(s, &s->node[at.node]);
 }
 
+void vb_subnet_raise_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
+{
+	struct vb_subnet_node *n = &s->node[at.node];
+	const uint8_t details[VB_TRAP_DETAILS_LEN] = {[ERROR_PORT_AT] = at.port};
+
+	vb_trap_raise(&n->traps, VB_TRAP_FLOW_WATCHDOG, details, now);
+	vb_subnet_waits(s, n);
+}
+
 /* Whether a counter has grown beyond what was told, which it is now. */
 static bool counter_grew(uint64_t now, uint64_t *told)
 {

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Places of a notice's details. FAB-33, FAB-34 */
-enum { LOCAL_AT = 5, CAPABILITY_AT = 6, FLAGS_AT = 10, SYSTEM_GUID_AT = 6, FLOW_PORT_AT = 4 };
+/* Places of a notice's details. FAB-34 */
+enum { LOCAL_AT = 5, CAPABILITY_AT = 6, FLAGS_AT = 10, SYSTEM_GUID_AT = 6 };
 /* What has changed other than the capabilities. */
 enum { CHANGED_DESCRIPTION = 1, CHANGED_WIDTH = 2, CHANGED_SPEED = 4 };
 
@@ -97,15 +97,6 @@ int vb_subnet_enable(struct vb_subnet *s, struct vb_subnet_place at,
 	    s, at, (uint16_t)((l->width ? CHANGED_WIDTH : 0) | (l->speed ? CHANGED_SPEED : 0)),
 	    now);
 	return 0;
-}
-
-void vb_subnet_raise_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
-{
-	struct vb_subnet_node *n = &s->node[at.node];
-	const uint8_t details[VB_TRAP_DETAILS_LEN] = {[FLOW_PORT_AT] = at.port};
-
-	vb_trap_raise(&n->traps, VB_TRAP_FLOW_WATCHDOG, details, now);
-	vb_subnet_waits(s, n);
 }
 
 int vb_subnet_flow_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)

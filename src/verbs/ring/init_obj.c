@@ -267,7 +267,7 @@ struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_in
 	err = entries_plan(vb_ibv_ctx(context), (struct vb_ibv_cq *)cq, bytes, compresses);
 	if (err) {
 		(void)ibv_destroy_cq(ibv_cq_ex_to_cq(cq));
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(vb_ibv_ctx(context), err, "mlx5dv_create_cq");
 	}
 	return cq;
 }

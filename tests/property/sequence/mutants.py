@@ -63,7 +63,7 @@ MUTANTS = (
     ("overrun_early", "core/obj/cq.c", "if (cq->tail - cq->head > cq->mask) {", "if (cq->tail - cq->head + 1 > cq->mask) {",
      "overrun"),
     ("overrun_not_told", "core/qp/complete.c", "vb_qp_raise(qp, VB_ASYNC_QP_FATAL);", "", "overrun"),
-    ("overrun_spares_qps", "core/qp/complete.c", "\t\t\tvb_qp_fatal(h->qp[i], wc->time);", "\t\t\t;", "overrun status"),
+    ("overrun_spares_qps", "core/qp/complete.c", "\t\t\tvb_qp_fatal(qp, now);", "\t\t\t;", "overrun status"),
     ("limit_early", "core/obj/rq.c", "vb_rq_cnt(rq) < srq->limit", "vb_rq_cnt(rq) <= srq->limit", "limit"),
     ("limit_late", "core/obj/rq.c", "vb_rq_cnt(rq) < srq->limit", "vb_rq_cnt(rq) + 1 < srq->limit", "limit"),
     ("limit_stays", "core/obj/rq.c", "srq->limit = 0; /*", "/*", "limit"),
