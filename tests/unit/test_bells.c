@@ -278,8 +278,8 @@ static void thread__looks_while_nobody_else_does(void **state)
 	vb_engine_lock(e);
 	t[1].has_more = true;
 	t[1].looked = 0;
-	vb_engine_unlock(e);
 	vb_bells_wake(e);
+	vb_engine_unlock(e);
 	await(&t[1].looked, 20);
 	vb_engine_close_inside(e);
 }

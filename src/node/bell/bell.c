@@ -125,6 +125,9 @@ void vb_bells_stop(struct vb_engine *e)
 	atomic_store(&all->stop, true);
 	kick_watch(all);
 	pthread_join(all->thread, NULL);
+	/* The progress thread goes on, and looks. */
+	vb_lock_take(&e->lock);
 	e->bells = NULL;
+	vb_lock_drop(&e->lock);
 	bells_free(all);
 }
