@@ -59,7 +59,7 @@ static void port__filters_raw_packets(void **state)
 	(void)state;
 	world_begin(1, 200);
 	ib_world_up(&w);
-	for (uint8_t lnh = VB_LNH_RAW; lnh <= VB_LNH_IPV6; lnh++) {
+	for (int lnh = VB_LNH_RAW; lnh <= VB_LNH_IPV6; lnh++) {
 		struct vb_lrh lrh = {.lnh = lnh, .words = 14};
 
 		p->config.filter_raw_in = false;

@@ -56,9 +56,9 @@ static void totals__of_all_slots(void **state)
 	(void)state;
 	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
 		for (int i = 0; i < VB_COUNTER_CNT; i++) {
-			memory.host.past[port].v[i] = (uint64_t)(100000 * port);
+			memory.host.past[port].v[i] = UINT64_C(100000) * (unsigned)port;
 			for (int k = 0; k < 4; k++)
-				slot[k]->counters[port].v[i] = (uint64_t)((port + i) << k);
+				slot[k]->counters[port].v[i] = (uint64_t)(unsigned)(port + i) << k;
 		}
 	for (uint32_t seq = 6; seq <= 7; seq++) {
 		memory.host.seq = seq;

@@ -134,7 +134,7 @@ static void owners__another_process(void **state)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(pair[0]);
-		byte = setuid(65534) == 0;
+		byte = (char)(setuid(65534) == 0);
 		(void)port_socket(AF_INET);
 		prctl(PR_SET_DUMPABLE, 1);
 		prctl(PR_SET_NAME, "somebody");

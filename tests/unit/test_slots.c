@@ -103,9 +103,11 @@ static void release__gives_everything_back(void **state)
 	for (int again = 1; again <= 2; again++) {
 		for (int port = 1; port <= VB_HCA_PORTS_MAX; port++) {
 			for (int i = 0; i < VB_COUNTER_CNT; i++)
-				s->counters[port].v[i] = (uint64_t)(1000 * port + i);
+				s->counters[port].v[i] =
+				    UINT64_C(1000) * (unsigned)port + (unsigned)i;
 			for (int i = 0; i < VB_ADP_FIRED_SLOTS; i++)
-				s->fired[port].slot[i] = (uint64_t)(100 * port + i);
+				s->fired[port].slot[i] =
+				    UINT64_C(100) * (unsigned)port + (unsigned)i;
 		}
 		s->qp_cnt = s->cq_cnt = s->mr_cnt = 9;
 		s->queues = 9;
@@ -209,9 +211,10 @@ static void total__of_all_slots(void **state)
 	(void)state;
 	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
 		for (int i = 0; i < VB_COUNTER_CNT; i++) {
-			slots.host->past[port].v[i] = (uint64_t)(10000 * port + i);
+			slots.host->past[port].v[i] =
+			    UINT64_C(10000) * (unsigned)port + (unsigned)i;
 			for (int k = 0; k < 3; k++)
-				s[k]->counters[port].v[i] = (uint64_t)(port << k);
+				s[k]->counters[port].v[i] = (uint64_t)(unsigned)port << k;
 		}
 	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++) {
 		memset(&total, 0xff, sizeof total);

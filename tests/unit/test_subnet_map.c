@@ -41,7 +41,7 @@ static struct vb_ib_map_port *map_port(uint32_t node, uint8_t port)
 static void ports__carry_data_by_their_state(void **state)
 {
 	(void)state;
-	for (uint8_t s = VB_LINK_DOWN; s <= VB_LINK_ACT_DEFER; s++) {
+	for (int s = VB_LINK_DOWN; s <= VB_LINK_ACT_DEFER; s++) {
 		link_of(HOST_A, 1)->state = s;
 		vb_subnet_map_follow(fabric, HOST_A);
 		assert_int_equal(map_port(HOST_A, 1)->may_send, s == VB_LINK_ACTIVE);
@@ -178,7 +178,7 @@ static void tables__show_links_up_and_down(void **state)
 	const struct vb_device *d = &table.device[0];
 
 	(void)state;
-	for (uint8_t s = VB_LINK_DOWN; s <= VB_LINK_ACT_DEFER; s++) {
+	for (int s = VB_LINK_DOWN; s <= VB_LINK_ACT_DEFER; s++) {
 		link_of(HOST_A, 1)->state = s;
 		(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
 		assert_int_equal(d->is_up, s >= VB_LINK_ACTIVE);

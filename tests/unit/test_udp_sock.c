@@ -40,7 +40,7 @@ static void expect_sends_only(const struct vb_udp_sock *s)
 	assert_true(fcntl(s->fd, F_GETFL) & O_NONBLOCK);
 	assert_int_equal(option(s->fd, SOL_SOCKET, SO_REUSEPORT), 1);
 	assert_int_equal(option(s->fd, level, s->is_ipv6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER),
-			 s->is_ipv6 ? IPV6_PMTUDISC_PROBE : IP_PMTUDISC_PROBE);
+			 IP_PMTUDISC_PROBE); /* the same number */
 	assert_int_equal(option(s->fd, level, s->is_ipv6 ? IPV6_UNICAST_HOPS : IP_TTL), 64);
 	if (s->is_ipv6)
 		assert_int_equal(option(s->fd, level, IPV6_V6ONLY), 1);
