@@ -182,7 +182,7 @@ static vb_time sample_after(const struct vb_pma_port *p, vb_time from, uint32_t 
 	    from, scale_number(ticks, (SAMPLE_TICK + 1) * p->link->config.symbol_ps, 1000));
 }
 
-/* What is due of the node's sample. */
+/* Begins or ends the node's sample, if that is due. */
 static void sample_step(struct vb_pma_node *n, vb_time now)
 {
 	struct vb_pma_sample *s = &n->sample;
@@ -246,7 +246,7 @@ static uint16_t control_answer(struct vb_pma_node *n, bool set, uint8_t mad[VB_M
 	return status;
 }
 
-/* What counter @i of a sample that is done has; it stays at its end. */
+/* Counter @i of a sample that is done; it stays at the end of its range. */
 static uint32_t sample_value(const struct vb_pma_node *n, uint32_t i)
 {
 	const struct vb_pma_sample *s = &n->sample;

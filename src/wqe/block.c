@@ -14,7 +14,7 @@ static bool is_send(const uint8_t *entry)
 	return vb_wqe_get(entry, VB_CQE_OPCODE) == VB_CQE_REQUEST;
 }
 
-/* What a mini entry says by itself, or by its place in the block, is 0 in @to. */
+/* Copies @entry; the fields that a mini entry has, or its place tells, are 0 in @to. */
 static void common_part(const uint8_t *entry, uint8_t *to)
 {
 	memcpy(to, entry, VB_CQE_BYTES);

@@ -320,7 +320,7 @@ static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
 	return vb_cmd_usage(cmd, "there is no word '%s'", word);
 }
 
-/* What a word of @cnt words changes in the fabric. */
+/* Carries out a command of @cnt words that changes the fabric. */
 static int run_change(const struct vb_cmd *cmd, const char *name, const char *const *word, int cnt)
 {
 	bool sets = strcmp(word[0], "set") == 0;

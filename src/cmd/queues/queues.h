@@ -52,7 +52,7 @@ struct vb_queues_view {
 	uint32_t queue_cnt;
 };
 
-/* Adds a queue, of which only kind and name are set. */
+/* Adds a queue and sets its kind and its name; the caller sets the rest. */
 struct vb_queue_view *vb_queues_add(struct vb_queues_view *v, enum vb_queue_kind kind,
 				    const char *name);
 /* Adds an element to @q, whose @len bytes the caller fills; NULL: no memory. */

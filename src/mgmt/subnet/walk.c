@@ -72,8 +72,8 @@ static bool arrives_at(struct vb_subnet_mad *m, const struct vb_port_info *own, 
 	return true;
 }
 
-/* What is for the node itself does not leave it: its LID, or none, which a port has that no manager
- * has seen. MAD-22, FAB-50 */
+/* A packet for the node itself does not leave it: its LID, or none, which a port has that no
+ * manager has seen. MAD-22, FAB-50 */
 static bool stays_inside(struct vb_subnet_mad *m, const struct vb_port_info *own, uint8_t port)
 {
 	if (m->dlid != 0)

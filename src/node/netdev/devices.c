@@ -145,7 +145,7 @@ static void gids_update(struct vb_device *d, const struct vb_netdev *dev,
 static void device_update(struct vb_device *d, const struct vb_netdev *dev,
 			  const struct vb_netdevs *n)
 {
-	/* What lies behind is never written. */
+	/* The bytes behind the name are never written. */
 	memcpy(d->ifname, dev->name, sizeof dev->name);
 	d->ifindex = dev->ifindex;
 	d->netdev_mtu = dev->mtu;

@@ -197,8 +197,8 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t types)
 	return err ? vb_ibv_refuse(c, err, "mlx5dv_init_obj") : 0;
 }
 
-/* What mlx5dv_create_cq(3) asks for: bytes of an entry, and whether entries are compressed. 0 or an
- * errno. */
+/* Reads the attributes of mlx5dv_create_cq(3): bytes of an entry, and whether entries are
+ * compressed. 0 or an errno. */
 static int check_entries(const struct mlx5dv_cq_init_attr *a, uint32_t *bytes, bool *compresses)
 {
 	const uint64_t known =

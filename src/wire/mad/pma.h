@@ -79,7 +79,8 @@ struct vb_pma_counts {
 
 #define VB_PMA_SAMPLES 15 /* counters that one sample has at most */
 
-/* What a counter of a sample counts: those that every port has. 0: nothing. IBA 16.1.3.3 */
+/* Selects the counter that a sample takes: one of those that every port has. 0: nothing.
+ * IBA 16.1.3.3 */
 enum vb_pma_sampled {
 	VB_PMA_SAMPLED_XMIT_DATA = 1,
 	VB_PMA_SAMPLED_RCV_DATA,
