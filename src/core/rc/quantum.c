@@ -13,8 +13,8 @@
  */
 bool vb_rc_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
-	/* Each packet that leaves changes the peer's bytes in flight, and among many peers that line
-	 * is cold: 8 % of bench/simulator fat-tree. */
+	/* Each packet that leaves changes the peer's bytes in flight, and among many peers that
+	 * line is cold: 8 % of bench/simulator fat-tree. */
 	if (qp->peer)
 		__builtin_prefetch(&qp->peer->inflight);
 	qp->egress.batch = false;
