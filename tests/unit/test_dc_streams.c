@@ -140,6 +140,32 @@ static void dci__streams_share_the_room(void **state)
 	env_close(&env);
 }
 
+/* A stream that finds its own channel taken keeps the one that it takes instead: two channels would
+ * lose its order. docs/dc.md */
+static void dci__a_stream_stays_in_one_channel(void **state)
+{
+	struct vb_qp *dci, *taken = NULL;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	assert_int_equal(post(dci, 0, VB_WR_SEND, 8, 0x30, KEY, 0), 0);
+	assert_int_equal(post(dci, 1, VB_WR_SEND, 8, 0x30, KEY, 4), 0);
+	for (uint32_t i = 1; i < 4; i++) {
+		struct vb_qp *channel = dci->dci->streams->channel[i];
+
+		if (channel->sq.tail != channel->sq.head)
+			taken = channel;
+	}
+	assert_non_null(taken);
+	for (uint16_t n = 2; n < 5; n++) {
+		assert_ptr_equal(vb_dci_choose(dci, 4), taken);
+		assert_int_equal(post(dci, n, VB_WR_SEND, 8, 0x30, KEY, 4), 0);
+	}
+	assert_int_equal(taken->sq.tail - taken->sq.head, 4);
+	env_close(&env);
+}
+
 /* Each channel has a deadline of its own: there is room for those of all initiators. */
 static void dci__deadlines_of_many_streams(void **state)
 {
@@ -375,6 +401,7 @@ int main(void)
 	    cmocka_unit_test(dci__rnr_retries_after_an_error),
 	    cmocka_unit_test(dci__streams_are_all_signaled),
 	    cmocka_unit_test(dci__streams_share_the_room),
+	    cmocka_unit_test(dci__a_stream_stays_in_one_channel),
 	    cmocka_unit_test(dci__deadlines_of_many_streams),
 	    cmocka_unit_test(dci__deadlines_beside_all_qps),
 	    cmocka_unit_test(dci__streams_refused),

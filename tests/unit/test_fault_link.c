@@ -8,6 +8,17 @@
 
 static unsigned hits;
 
+/* The linker leads this program's malloc(3) here (ld(1) --wrap). */
+static bool has_no_memory;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return has_no_memory ? NULL : __real_malloc(size);
+}
+
 static void on_hit(void *ctx, const struct vb_trace_event *ev)
 {
 	(void)ctx;
@@ -327,6 +338,39 @@ static void recv__held_back_is_bounded(void **state)
 					     VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
 }
 
+/* A packet that there is no memory to hold back is lost and counted, in either direction. */
+static void held_back__without_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "delay=1s:dir=tx:nth=2,delay=1s:dir=rx");
+	uint8_t no[16], tc[16];
+
+	for (uint32_t k = 0; k < 2; k++)
+		add(f, &f->path4, 64, 1);
+	has_no_memory = true;
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 2);
+	assert_int_equal(recv_at(f, no, tc, 0), 0);
+	has_no_memory = false;
+	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 1);
+	assert_int_equal(counter(f, VB_COUNTER_rx_dropped), 1);
+	assert_int_equal(recv_at(f, no, tc, 2 * VB_SEC), 0);
+}
+
+/* A capture tells that a packet which a rule has damaged goes no further. */
+static void recv__damaged_is_seen_as_dropped(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "corrupt=1:dir=rx");
+	uint8_t no[16], tc[16];
+
+	f->tap_on = 1;
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 1);
+	assert_int_equal(recv_at(f, no, tc, 0), 0);
+	assert_int_equal(f->tap_cnt, 2);
+	assert_int_equal(f->tap[1].mark, 1u << VB_FAULT_CORRUPT | VB_FAULT_MARK_DROPPED);
+}
+
 /* Rules of one port leave what comes and goes by another as it is, and a capture sees all of it. */
 static void other_port__seen_and_untouched(void **state)
 {
@@ -432,6 +476,7 @@ int main(void)
 	    T(send__doubled_and_damaged),          T(recv__doubled_and_damaged),
 	    T(send__held_back_is_bounded),         T(send__without_room_anywhere_is_a_discard),
 	    T(send__held_back_behind_a_full_link), T(recv__held_back_is_bounded),
+	    T(held_back__without_memory),          T(recv__damaged_is_seen_as_dropped),
 	    T(send__mads_by_their_message),        T(recv__mads_by_their_message),
 	    T(other_port__seen_and_untouched),     T(send__queue_is_shared_by_processes),
 	};

@@ -137,6 +137,14 @@ static void modify__optional_attributes(void **state)
 	assert_int_equal(got.max_dest_rd_atomic, 6);
 	assert_int_equal(got.pkey_index, 2);
 	assert_int_equal(got.dest_qpn, 0x21);
+	/* Each of the two numbers of the retry timer is in force by itself. */
+	assert_int_equal(qp->rto.attr_retry, 1);
+	a.retry_cnt = 6;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_RETRY_CNT, 0), 0);
+	assert_int_equal(qp->rto.attr_retry, 6);
+	a.timeout = 9;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_TIMEOUT, 0), 0);
+	assert_int_equal(qp->rto.attr_timeout, 9);
 	env_close(&env);
 }
 

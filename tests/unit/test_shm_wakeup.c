@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The wakeup endpoint of a slot: rings that are handed in, strangers who send there, and a queue
  * that is full. */
+#include "deny.h"
 #include "shm_world.h"
 
 #include <fcntl.h>
@@ -62,6 +63,39 @@ static void wakeup__brings_one_descriptor(void **state)
 	assert_int_equal(cnt, 1);
 	close(mem_fd);
 	close(stranger);
+	close(fd);
+}
+
+/* A ring is this user's whatever the group of its sender, whose number is of another kind.
+ * credentials(7) */
+static void wakeup__goes_by_the_user(void **state)
+{
+	uint64_t token, at;
+	int fd = vb_wakeup_open(&token), sender = vb_wakeup_open(&at);
+	int mem_fd = memfd_create("ring", MFD_CLOEXEC), got = -1, status;
+	struct vb_wakeup_msg k;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		gid_t group = (gid_t)geteuid() + 12345;
+
+		if (setresgid(group, group, group))
+			_exit(77);
+		_exit(vb_wakeup_notify(sender, token, VB_WAKEUP_RING, OTHER, at, mem_fd) != 0);
+	}
+	status = child_status(pid);
+	if (status == 77) {
+		print_message("this user may not change its group: skipped\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+	assert_true(vb_wakeup_take(fd, &k, &got));
+	assert_int_equal(k.kind, VB_WAKEUP_RING);
+	assert_true(got >= 0);
+	close(got);
+	close(mem_fd);
+	close(sender);
 	close(fd);
 }
 
@@ -208,7 +242,7 @@ int main(void)
 	    S(wakeup__rubbish_is_thrown_away),   S(wakeup__brings_one_descriptor),
 	    S(send__endpoint_is_full),           S(send__endpoint_stays_full),
 	    S(wakeup__descriptors_without_need), S(receive__too_long),
-	    S(mail__brings_no_descriptors),
+	    S(mail__brings_no_descriptors),      S(wakeup__goes_by_the_user),
 	};
 
 	if (!netns_enter()) {

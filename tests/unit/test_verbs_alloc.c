@@ -494,6 +494,32 @@ static void wr_complete__without_memory(void **state)
 	free_all();
 }
 
+/* An object for which the table of objects cannot grow is not made, and one more try makes it. */
+static void object__without_memory_for_the_table(void **state)
+{
+	static void *object[5000];
+	uint32_t refused = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof object / sizeof object[0]; i++) {
+		int64_t had = pieces;
+
+		calls = 0;
+		fail_at = 2; /* the object itself is the first */
+		object[i] = vb_object_new(VB_OBJECT_PD, 64);
+		fail_at = 0;
+		if (object[i])
+			continue;
+		assert_int_equal(pieces, had);
+		refused++;
+		object[i] = vb_object_new(VB_OBJECT_PD, 64);
+		assert_non_null(object[i]);
+	}
+	assert_true(refused > 0);
+	for (size_t i = 0; i < sizeof object / sizeof object[0]; i++)
+		vb_object_free(object[i]);
+}
+
 /* "raw": with queues as hardware has them, for the whole process. */
 int main(int argc, char **argv)
 {
@@ -501,6 +527,7 @@ int main(int argc, char **argv)
 	    VERBS_TEST(create__without_memory),
 	    VERBS_TEST(create__without_descriptors),
 	    VERBS_TEST(wr_complete__without_memory),
+	    VERBS_TEST(object__without_memory_for_the_table),
 	    IMPORT_TEST(import__without_memory),
 	};
 

@@ -116,12 +116,42 @@ static void resize__without_memory(void **state)
 	end_free(&r.end);
 }
 
+/* The table that verbena explain --wqe reads goes on saying how far the adapter has read, also when
+ * the addresses in it change with the CQ. */
+static void resize__leaves_what_the_table_says(void **state)
+{
+	const struct vb_queue_entry *entry;
+	struct verbs_end from, to;
+	uint64_t was;
+
+	(void)state;
+	ends_new(&from, &to);
+	for (size_t i = 0; i < 3; i++) {
+		post_recv(to.qp, i, 8192, 64);
+		post_send(from.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 0, 8);
+		assert_int_equal(wc_next(from.cq).status, IBV_WC_SUCCESS);
+		assert_int_equal(wc_next(to.cq).wr_id, i);
+	}
+	entry = table_entry(from.qp->qp_num);
+	assert_non_null(entry);
+	assert_int_equal(seen_of(entry, true), 3);
+	was = entry->send_cq.entries;
+	assert_int_equal(ibv_resize_cq(from.cq, 3000), 0);
+	assert_int_not_equal(entry->send_cq.entries, was);
+	assert_int_equal(seen_of(entry, true), 3);
+	entry = table_entry(to.qp->qp_num);
+	assert_int_equal(ibv_resize_cq(to.cq, 3000), 0);
+	assert_int_equal(seen_of(entry, false), 3);
+	ends_free(&from, &to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(resize__of_a_queue_that_went_round),
 	    RAW_TEST(resize__refused_in_words),
 	    RAW_TEST(resize__without_memory),
+	    RAW_TEST(resize__leaves_what_the_table_says),
 	};
 
 	VERBS_MAIN_OR_SKIP();
