@@ -407,6 +407,40 @@ static void xrc_srq__without_memory(void **state)
 	env_close(&env);
 }
 
+/* An SRQ that goes takes along the receives of its own messages, and of no other's. IBA A14.2 */
+static void xrc_srq__leaves_messages_of_others(void **state)
+{
+	const struct vb_srq_cap cap = {.wr_max = 4, .sge_max = 1};
+	struct vb_qp_init init = {.type = VB_QPT_XRC_TGT};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_sge sge;
+	struct vb_recv_wr wr = {.wr_id = 7, .sge = &sge, .sge_cnt = 1};
+	struct vb_srq *s[2];
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_FIRST};
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 16);
+	assert_int_equal(vb_xrcd_create(env.hca, &init.xrcd), 0);
+	assert_int_equal(vb_qp_create(NULL, &init, &qp), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(vb_xrc_srq_create(env.pd, init.xrcd, env.cq, &cap, NULL, &s[i]),
+				 0);
+	env_up(&env, qp, &a, VB_QPS_RTR);
+	sge = env_sge(&env, 0, 2048);
+	assert_int_equal(vb_srq_post(s[0], &wr), 0);
+	h.dqpn = vb_qp_number(qp);
+	h.xrc_srqn = vb_srq_number(s[0]);
+	assert_int_equal(env_rx(&env, 2, &h, 1024), VB_VERDICT_OK);
+	assert_int_equal(vb_srq_destroy(s[1]), 0);
+	h.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_LAST;
+	h.psn = vb_psn(1);
+	assert_int_equal(env_rx(&env, 2, &h, 8), VB_VERDICT_OK);
+	assert_int_equal(env_wc(&env, 7, VB_WC_SUCCESS).byte_len, 1024 + 8);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +457,7 @@ int main(void)
 	    cmocka_unit_test(srq_resize__not_below_the_limit),
 	    cmocka_unit_test(xrc_srq__found_among_many),
 	    cmocka_unit_test(xrc_srq__without_memory),
+	    cmocka_unit_test(xrc_srq__leaves_messages_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,44 @@ static void report__ideal_is_never_beaten(void **state)
 	close_clos(&f);
 }
 
+/* Percentiles are values that there are: of a thousand in any order the one at its place. */
+static void report__spread(void **state)
+{
+	static uint64_t v[1000];
+	struct vb_spread s;
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		v[i] = i * 377 % 1000 + 1;
+	vb_spread_of(&s, v, 1000);
+	assert_true(s.cnt == 1000 && s.min == 1 && s.max == 1000 && s.mean == 500);
+	assert_true(s.p50 == 500 && s.p90 == 900 && s.p99 == 990 && s.p999 == 999);
+	for (uint64_t i = 0; i < 3; i++)
+		v[i] = 30 - 10 * i;
+	vb_spread_of(&s, v, 3);
+	assert_true(s.min == 10 && s.p50 == 20 && s.p90 == 20 && s.max == 30 && s.mean == 20);
+	vb_spread_of(&s, v, 0);
+	assert_true(s.cnt == 0 && s.max == 0);
+}
+
+/* What a flow takes at best: each frame has 62 bytes of headers and CRCs besides its payload and
+ * RETH, and 20 of preamble and gap, but for the gap behind the last. Over two cables of 25 Gb/s and
+ * 500 ns the first frame takes its time twice. */
+static void report__ideal_time(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_clos(&f, false, NULL);
+	/* Frames of 1086 bytes take 354 ns each; all three, 3246 bytes with two gaps, 1039 ns. */
+	assert_int_equal(vb_sim_ideal_ns(f.net.sim, 0, 1, 3000, 1024), 1000 + 354 + 1039);
+	/* The faster cables in between do not hold it up: two frames of 1086 bytes, at 50 Gb/s. */
+	assert_int_equal(vb_sim_ideal_ns(f.net.sim, 0, 11, 3000, 1024),
+			 2000 + 354 + 2 * 177 + 1039);
+	assert_int_equal(vb_sim_ideal_ns(f.net.sim, 0, 1, 0, 1024), 1000 + 27 + 27);
+	close_clos(&f);
+}
+
 static void report__incast_is_fair(void **state)
 {
 	struct fixture f;
@@ -343,6 +381,8 @@ int main(void)
 	    cmocka_unit_test(shape__survives_faults),
 	    cmocka_unit_test(mix__keeps_the_bytes_right),
 	    cmocka_unit_test(receive_delay__is_waited_for),
+	    cmocka_unit_test(report__spread),
+	    cmocka_unit_test(report__ideal_time),
 	    cmocka_unit_test(report__ideal_is_never_beaten),
 	    cmocka_unit_test(report__incast_is_fair),
 	    cmocka_unit_test(report__counts_flows_that_are_still_running),
