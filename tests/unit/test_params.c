@@ -262,8 +262,7 @@ static void files__of_each_device(void **state)
 /* Several writes that are heard of at once are all taken. */
 static void files__of_several_writes(void **state)
 {
-	/* The first name is longer than the padding of an event. inotify(7) */
-	static const char *const name[] = {DEBUGFS "rp_initial_alpha_value", DEBUGFS "rp_hai_rate",
+	static const char *const name[] = {DEBUGFS "rp_ai_rate", DEBUGFS "rp_hai_rate",
 					   "infiniband/verbena2/cc_params/rp_ai_rate"};
 
 	(void)state;
@@ -275,7 +274,7 @@ static void files__of_several_writes(void **state)
 		fclose(f);
 	}
 	vb_broker_params_handle(&b);
-	assert_true(value_of(0, "rp_initial_alpha_value") == 81);
+	assert_true(value_of(0, "rp_ai_rate") == 81);
 	assert_true(value_of(0, "rp_hai_rate") == 82);
 	assert_true(value_of(2, "rp_ai_rate") == 83);
 	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch + 2);
