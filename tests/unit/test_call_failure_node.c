@@ -8,6 +8,8 @@
 
 #include "netns.h"
 #include "node/bell/bell.h"
+#include "node/broker/state.h"
+#include "node/cm/cm.h"
 #include "node/engine/priv.h"
 #include "node/gsi/gsi.h"
 #include "node/netdev/devices.h"
@@ -70,6 +72,35 @@ static void gsi_end(int rc)
 	slots_end(rc);
 }
 
+static struct vb_broker broker;
+
+static void manager_before(void)
+{
+	host_before();
+	broker = (struct vb_broker){.slots = slots, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+	assert_true(broker.epoll_fd >= 0);
+}
+
+static int manager_make(void)
+{
+	vb_broker_cm_open(&broker);
+	return broker.cm ? 0 : -ENOMEM;
+}
+
+/* A manager that got no QP1, or no memory to keep its connections in, gets them at the next look.
+ */
+static void manager_end(int rc)
+{
+	(void)rc;
+	vb_broker_cm_open(&broker);
+	assert_non_null(vb_broker_cm_gsi(&broker));
+	vb_broker_cm_close(&broker);
+	assert_null(broker.cm);
+	close(broker.epoll_fd);
+	slots = broker.slots;
+	slots_end(0);
+}
+
 /* An engine in the first slot for a program, as the broker has one in its own. */
 static void engine_before(void)
 {
@@ -123,12 +154,17 @@ static void engine__is_open_or_not(void **state)
 {
 	static const struct attempt
 	    mads = {.before = host_before, .make = gsi_make, .end = gsi_end, .optional = "?"},
+	    manager = {.before = manager_before,
+		       .make = manager_make,
+		       .end = manager_end,
+		       .optional = "?"},
 	    sleeper = {.before = engine_before, .make = sleeper_make, .end = engine_end},
 	    thread = {.before = engine_before, .make = thread_make, .end = engine_end},
 	    doorbell = {.before = engine_before, .make = bell_make, .end = engine_end};
 
 	(void)state;
 	attempt_each("QP1", &mads, 40);
+	attempt_each("a connection manager", &manager, 50);
 	attempt_each("a sleeper", &sleeper, 3);
 	attempt_each("the progress thread", &thread, 2);
 	attempt_each("a doorbell", &doorbell, 4);
@@ -195,6 +231,27 @@ static int umad_make(void)
 	return vb_subnet_file_open(fabric, only_seat(), 1, false, &answer, &got);
 }
 
+static struct vb_fds first_file;
+
+/* The port has a file already, number 0. */
+static void umad_before(void)
+{
+	node_before();
+	assert_int_equal(umad_make(), 0);
+	first_file = got;
+	got.cnt = 0;
+}
+
+/* One that could not be opened has given its number back. */
+static void umad_end(int rc)
+{
+	if (rc)
+		assert_int_equal(umad_make(), 0);
+	assert_int_equal(vb_subnet_file_of(fabric, answer.token)->number, 1);
+	vb_fds_close(&first_file);
+	node_end(rc);
+}
+
 static int issm_make(void)
 {
 	got.cnt = 0;
@@ -220,14 +277,14 @@ static void fabric__is_there_or_not(void **state)
 		       .make = adapter_make,
 		       .end = node_end,
 		       .optional = "get 1 17;"}, /* SO_PEERCRED */
-	    umad = {.before = node_before, .make = umad_make, .end = node_end},
+	    umad = {.before = umad_before, .make = umad_make, .end = umad_end},
 	    issm = {.before = node_before, .make = issm_make, .end = node_end},
 	    dial = {.before = node_before, .make = dial_make, .end = dial_end};
 
 	(void)state;
 	attempt_each("a fabric", &whole, 20);
 	attempt_each("a slot of a fabric", &adapter, 25);
-	attempt_each("a umad file", &umad, 5);
+	attempt_each("a umad file", &umad, 3);
 	attempt_each("an issm file", &issm, 5);
 	attempt_each("a connection to a fabric", &dial, 3);
 }

@@ -204,7 +204,10 @@ static void destroy__by_the_maker_first(void **state)
 	assert_int_equal(w.events[LEFT], 1u << VB_ASYNC_COMM_EST);
 	assert_int_equal(vb_xrcd_destroy(w.xrcd[OWNER]), -EBUSY); /* its SRQ */
 	assert_int_equal(vb_srq_destroy(w.srq[OWNER]), 0);
+	assert_non_null(vb_xrcd_find(w.env[OWNER].hca, &name));
 	assert_int_equal(vb_xrcd_destroy(w.xrcd[OWNER]), 0);
+	/* It stays for the target alone: nobody is served in it. */
+	assert_null(vb_xrcd_find(w.env[OWNER].hca, &name));
 	assert_true(send_to(RIGHT));
 	assert_int_equal(vb_xrcd_create(w.env[OWNER].hca, &w.xrcd[OWNER]), 0);
 	vb_xrcd_share(w.xrcd[OWNER], &name);
