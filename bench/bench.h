@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs of this folder share: a clock, a peer process, sockets of loopback. */
+/* Helpers of the programs in this folder: a clock, a peer process, sockets of loopback. */
 #ifndef VB_BENCH_BENCH_H
 #define VB_BENCH_BENCH_H
 

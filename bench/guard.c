@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the guard of registered memory costs: copies of several lengths, plain and under the guard,
+ * The cost of guarding registered memory: copies of several lengths, plain and under the guard,
  * in turn within one process. Memory is in the cache, as it is when a program has just written it;
  * of the time per copy the median of all rounds counts, and of each round the ratio of the two.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the progress thread costs a program that has an open adapter, a QP and nothing to do: the
+ * The progress thread's cost to a program that has an open adapter, a QP and nothing to do: the
  * CPU time of every thread but the main one over some seconds, in percent of one core.
  *
  *   verbena run -- idle_thread DEVICE [SECONDS]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What RC QPs take of memory, seen from outside: how much the process grows by creating many and
+ * The memory that RC QPs take, seen from outside: how much the process grows by creating many and
  * bringing them to RTS, once with short queues and once with queues twice as long. The difference
  * is the price of queue entries, and what is left per QP is beyond the queues.
  *

@@ -68,7 +68,7 @@ class Adapter:
                                   str(16000 // senders)]).finish(), r"total_MBps ([\d.]+)")
 
     def cc_cost(self):
-        """What a running ib_write_bw sends with congestion control, in parts of what it does without, and what it
+        """The rate of a running ib_write_bw with congestion control, in parts of its rate without, and what it
         does without in the same parts: (median, its error) of both. The three are switched by registers, in
         blocks of two slices each that stand in the order of a palindrome, so that a drift falls on all alike;
         and each is first, and last, in as many blocks."""
@@ -161,11 +161,11 @@ class Adapter:
         return (total[1] - total[0]) / 2000
 
     def bare(self, name, *args):
-        """What a program of bench/ without an adapter prints."""
+        """The output of a program of bench/ without an adapter."""
         return Program([os.path.join(self.build, "bench", name), *args]).finish()
 
     def adapted(self, name, *args):
-        """What a program of bench/ with the adapter prints."""
+        """The output of a program of bench/ with the adapter."""
         return Program([self.verbena, "run", "--", os.path.join(self.build, "bench", name), self.name,
                         *args]).finish()
 
@@ -193,7 +193,7 @@ LINKS = (("UDP", ()), ("shared memory", ("--link", "shm")))
 P99, SLOWER, MBPS = r"p99 ([\d.]+)", r"its loop (-?[\d.]+)", r"([\d.]+) MB/s"
 # Each end loses so much of what arrives there.
 LOSS = "loss=0.2%:dir=rx"
-# What the adapter does about it: docs/adaptive-retransmission.md.
+# The adapter's answer to it: docs/adaptive-retransmission.md.
 RECOVERY = (
     ("fixed timers", "preset=lossless\n"),
     ("as an adapter leaves the factory", "ack_dscp=0\n"),
@@ -479,7 +479,7 @@ def document(tables, runs, qp):
         "loopback device, server and client on the same cores, release build, the programs in turn: figures are",
         f"medians of {runs} rounds, with {', '.join(f'{n} turns of {g}' for g, n in TURNS.items())} in each; comparisons"
         " are medians of those of",
-        "neighbours. What DCQCN costs is of one pair that runs while its registers are switched on and off, the median",
+        "neighbours. The cost of DCQCN is of one pair that runs while its registers are switched on and off, the median",
         "of some hundred slices and its standard error. MB is 10^6 bytes; latencies are half round trips.", "",
         *tables[0], "", *tables[1], *memory_line, "", *SIMULATOR_TEXT, "",
         "The bare programs stand in `bench/`: the least that RoCEv2 over UDP sockets has to do, without a",

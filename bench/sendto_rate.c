@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What doorbells that coalesce are measured against: one sendto() for each message of 8 bytes,
+ * The baseline for doorbells that coalesce: one sendto() for each message of 8 bytes,
  * while another process takes them out of the receiving socket as fast as it can.
  *
  *   sendto_rate [SECONDS]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a retransmission storm costs: many RC QPs of one adapter, each with one request that nobody
+ * The cost of a retransmission storm: many RC QPs of one adapter, each with one request that nobody
  * answers, and the processor time per timeout, which is the timer, going back, and sending again:
  * once with all timers due at the same instants, once with random initial values. And that QPs
  * without work have no timer at all.

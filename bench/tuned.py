@@ -56,7 +56,7 @@ MEASUREMENTS = {
 
 
 def copy_source(folder, programs):
-    """A copy of the source and its build folder, for build_with(). What measures stays that of the folder @programs."""
+    """A copy of the source and its build folder, for build_with(). Those that measure are in @programs."""
     source, build = os.path.join(folder, "source"), os.path.join(folder, "build")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", "build"))
     subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True,

@@ -82,7 +82,7 @@ static void open_side(struct side *s, const char *name)
 		    "epoll_ctl");
 }
 
-/* What is posted, armed and polled from now on. */
+/* The CQ and the QP to post to, arm and poll from now on. */
 static void take_pair(struct side *s, uint64_t i)
 {
 	s->cq = s->cqs[i % s->cnt];

@@ -26,7 +26,7 @@ function __verbena_devices
 	end
 end
 
-# What the option before the cursor takes, as --help calls it.
+# The kind of value that the option before the cursor takes, as --help calls it.
 function __verbena_takes
 	set -l option (commandline -opc)[-1]
 	string match -q -- '-*' $option; or return

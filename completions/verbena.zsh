@@ -14,7 +14,7 @@ _verbena_devices()
 	_describe -t devices device devices
 }
 
-# What follows the options of a command.
+# The words that follow the options of a command.
 _verbena_arguments()
 {
 	case $1 in

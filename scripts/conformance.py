@@ -108,7 +108,7 @@ class Item:
         self.state = "partly" if self.missing else "shown" if self.tests else "not yet"
 
     def fault(self):
-        """What is wrong with the row, or nothing."""
+        """The mistake in the row, or nothing."""
         if self.missing and not self.missing.removeprefix(PARTLY).strip():
             return f"{self.id}: the row does not say what is missing"
         if self.missing and not self.missing.startswith(PARTLY):

@@ -31,7 +31,7 @@ static double sent(const struct vb_sim *s, uint32_t host)
 	return (double)vb_sim_counters(s, host)->v[VB_COUNTER_port_xmit_data] * 4;
 }
 
-/* What all ports counted: @drops and @pauses. */
+/* The sums over all ports: @drops and @pauses. */
 static void count(const struct vb_sim *s, uint64_t *drops, uint64_t *pauses)
 {
 	*drops = *pauses = 0;

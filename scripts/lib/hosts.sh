@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Two hosts on one machine: network namespaces a and b joined by a veth pair. Each is held by a
 # process that waits for the end of a pipe this script has open, so that nothing outlives it.
-# Who sources this sets work (a folder for files) and verbena (the command).
+# A script that sources this sets work (a folder for files) and verbena (the command).
 # shellcheck disable=SC2154,SC2034
 
 hosts_why=''

@@ -16,7 +16,7 @@ files() { find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /src 
 	-path /etc/ld.so.cache \) -prune -o -print | sort; }
 
 apt-get update -qq
-# What a user of the demo has: of tshark, which is large, it needs nothing.
+# The packages that a user of the demo has: of tshark, which is large, it needs nothing.
 apt-get install -y -qq --no-install-recommends ibverbs-utils perftest iproute2 util-linux procps >/dev/null
 files >"$work/before"
 apt-get install -y -qq --no-install-recommends "$folder"/*_"$machine".deb "$folder"/*_all.deb >/dev/null

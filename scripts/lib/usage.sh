@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# What a script says of itself: the comment at its head. Sourced by scripts/*.
+# Prints a script's usage, which is the comment at its head. Sourced by scripts/*.
 
 # Ends the script for its argument $1: --help, or one that it does not know.
 usage()

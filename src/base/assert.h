@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Assertions: of what a mistake in this program alone can break. What a peer sends or a user asks
- * for is never asserted, it is answered.
+ * Assertions: of what a mistake in this program alone can break. A packet of a peer or a request of
+ * a user is never asserted, it is answered.
  *
  *   VB_ASSERT(c)      stays in release builds: c is a comparison or two of what is in a register or
  *                     a cache line that the caller has at hand, and where it fails, memory that is

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* What numbers are drawn for; each has its own. */
+/* The purposes that numbers are drawn for; each has its own numbers. */
 enum vb_prf_domain {
 	VB_PRF_KEY = 1,
 };

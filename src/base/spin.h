@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether to look on for a moment before one sleeps. It pays where a processor is free for whom one
- * waits for; where none is, it takes the processor from him. What became of it before tells: after
+ * Whether to look on for a moment before going to sleep. It pays where a processor is free for the
+ * awaited thread; otherwise it takes the processor from that thread. Past success decides: after
  * each time in vain it is left out twice as often.
  */
 #ifndef VB_BASE_SPIN_H

@@ -36,8 +36,8 @@ const char *vb_cm_state_name(enum vb_cm_state s);
 
 #define VB_CM_MSGS (VB_CM_ATTR_LAST - VB_CM_ATTR_FIRST + 1)
 
-/* What sysfs shows in ports/N/cm_*; the index is the attribute less VB_CM_ATTR_FIRST. Messages that
- * were sent include their repetitions. */
+/* The counters in ports/N/cm_* of sysfs; the index is the attribute less VB_CM_ATTR_FIRST. Messages
+ * that were sent include their repetitions. */
 struct vb_cm_port_counters {
 	uint64_t tx_msgs[VB_CM_MSGS], tx_retries[VB_CM_MSGS];
 	uint64_t rx_msgs[VB_CM_MSGS], rx_duplicates[VB_CM_MSGS];
@@ -148,7 +148,7 @@ struct vb_cm_private {
 	uint32_t len;
 };
 
-/* What a REQ says. The numbers are limited as their fields are. */
+/* The contents of a REQ. The numbers are limited as their fields are. */
 struct vb_cm_request {
 	struct vb_path path; /* sgid, dgid, flow label, traffic class, hop limit, SL, LIDs, port */
 	uint64_t service_id, ca_guid;
@@ -170,7 +170,7 @@ struct vb_cm_request {
 /* Idle: sends a REQ. */
 int vb_cm_connect(struct vb_cm_conn *c, const struct vb_cm_request *r, vb_time now);
 
-/* What a REP says. */
+/* The contents of a REP. */
 struct vb_cm_reply_param {
 	uint64_t ca_guid;
 	uint32_t qpn;
@@ -196,7 +196,7 @@ int vb_cm_establish(struct vb_cm_conn *c);
 /* Established: sends a DREQ. After a DREQ: sends a DREP. -ENOTCONN otherwise. CMP-20 */
 int vb_cm_disconnect(struct vb_cm_conn *c, const struct vb_cm_private *p, vb_time now);
 
-/* What a SIDR_REQ says. */
+/* The contents of a SIDR_REQ. */
 struct vb_cm_sidr_request {
 	struct vb_path path;
 	uint64_t service_id;
@@ -205,7 +205,7 @@ struct vb_cm_sidr_request {
 	struct vb_cm_private private_data;
 };
 int vb_cm_sidr_request(struct vb_cm_conn *c, const struct vb_cm_sidr_request *r, vb_time now);
-/* What a SIDR_REP says. */
+/* The contents of a SIDR_REP. */
 struct vb_cm_sidr_reply {
 	enum vb_cm_sidr_status status;
 	uint32_t qpn, qkey;
@@ -214,7 +214,7 @@ struct vb_cm_sidr_reply {
 };
 int vb_cm_sidr_reply(struct vb_cm_conn *c, const struct vb_cm_sidr_reply *r);
 
-/* What was agreed on for the local QP; complete from the REP on. */
+/* The parameters agreed on for the local QP; complete from the REP on. */
 struct vb_cm_qp {
 	struct vb_path path;
 	enum vb_cm_transport transport;
@@ -230,8 +230,8 @@ struct vb_cm_qp {
 };
 const struct vb_cm_qp *vb_cm_conn_qp(const struct vb_cm_conn *c);
 
-/* What of an object outlives the machine that made it. Copied as it is; of one machine to the next.
- */
+/* The part of an object that outlives the machine that made it. It is copied unchanged from one
+ * machine to the next. */
 struct vb_cm_saved {
 	uint8_t state; /* enum vb_cm_state */
 	uint8_t retries;

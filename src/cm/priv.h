@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the connection manager's files share: its objects and what each file does for the others. */
+/* The connection manager's objects, and the functions of each of its files for the others. */
 #ifndef VB_CM_PRIV_H
 #define VB_CM_PRIV_H
 
@@ -75,7 +75,7 @@ struct vb_cm_conn {
 
 struct vb_cm_stray {
 	struct vb_path path;
-	uint16_t pkey; /* 0: what it answers names none */
+	uint16_t pkey; /* 0: the message that it answers names none */
 	uint8_t mad[VB_MAD_LEN];
 	enum vb_cm_attr attr;
 };

@@ -88,7 +88,7 @@ int vb_whole_file_check(const char *path)
 	struct stat st;
 	int err;
 
-	/* What is no file is not opened twice: the reader of a pipe would see its end. */
+	/* A path that is no file is not opened twice: the reader of a pipe would see its end. */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : access(path, W_OK) != 0 ? -errno : 0;
 	err = vb_whole_file_begin(&w, path);

@@ -91,7 +91,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	return 0;
 }
 
-/* What nothing refers to any more. */
+/* Destroys the objects that nothing refers to any more. */
 static void destroy_rest(struct vb_hca *h)
 {
 	int err = 0;

@@ -184,7 +184,7 @@ const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port);
 const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now);
 /* CC_RATE_MEM of a QP; the algorithm, where it is on, overwrites it at its next step. CC-46 */
 void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now);
-/* While set, no send WQE is begun; what was begun goes on. CC-47 */
+/* While set, no send WQE is begun; a WQE that was begun goes on. CC-47 */
 void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked);
 
 /*
@@ -217,7 +217,7 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
  * needed, for a caller that has something else to do until then.
  */
 void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len);
-/* The same, some time before: what leads to the QP. */
+/* The same, some time before: the table entry that leads to the QP. */
 void vb_hca_expect_number(const struct vb_hca *h, const uint8_t *bth, size_t len);
 void vb_hca_expect_transmit(const struct vb_hca *h);
 
@@ -403,7 +403,7 @@ void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name);
  * vb_xrcd_destroy() its domain. The others have a handle each, a QP that vb_xrcd_target() finds by
  * the number of the target, and that vb_qp_destroy() closes. Events of the target are raised for
  * its handles, and VB_ASYNC_QP_FATAL when its HCA is gone. Nothing but this can be done with a
- * handle; what is to be known or changed of the target is asked of its HCA. core/share/open.h
+ * handle; queries and changes of the target are asked of its HCA. core/share/open.h
  */
 bool vb_qp_is_handle(const struct vb_qp *qp);
 /* The number is one of another HCA that may be asked. */
@@ -442,8 +442,8 @@ int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t
 /* Goes on with what had to wait; true while something still waits. */
 bool vb_xrc_run(struct vb_hca *h, vb_time now);
 bool vb_xrc_waits(const struct vb_hca *h);
-/* Looks whether the HCAs that have something of ours are there, and those of which we do: about
- * once a second. What was idle since the last time goes back; at the end, everything does. */
+/* About once a second: checks that every HCA we share a target with is there. State that was idle
+ * since the last time goes back; at the end, all of it does. */
 void vb_xrc_probe(struct vb_hca *h, vb_time now);
 void vb_xrc_give_back(struct vb_hca *h, vb_time now);
 
@@ -475,7 +475,7 @@ struct vb_qp_init {
 	struct vb_srq *srq;
 	struct vb_xrcd *xrcd; /* XRC_TGT only */
 	struct vb_dc_init dc; /* DCI and DCT */
-	uint8_t port;         /* GSI: whose QP1 it is; -EBUSY: that has one */
+	uint8_t port;         /* GSI: the port of this QP1; -EBUSY: it has one */
 	struct vb_qp_cap cap; /* in: wanted; out: given (>= wanted) */
 	bool sq_sig_all;
 	void *owner;
@@ -528,7 +528,7 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr); /* 0 
 int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now);
 int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now);
 /*
- * A completion counter: what is done, in work requests or in bytes, and how many work requests
+ * A completion counter: the work done, in work requests or in bytes, and how many work requests
  * failed. Both wrap. The caller's, which keeps it while use_cnt is above 0. ibv_create_comp_cntr(3)
  */
 struct vb_comp_cntr {

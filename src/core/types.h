@@ -56,7 +56,7 @@ enum vb_access {
 	VB_ACCESS_FLUSH_PERSISTENT = 0x200,
 	VB_ACCESS_RELAXED_ORDERING = 1 << 20,
 	VB_ACCESS_OPTIONAL = 0x3ff00000, /* rights that may be ignored */
-	/* What a QP may be given; those that are not for remote access have no meaning there. */
+	/* The rights that a QP may be given; only those for remote access have a meaning there. */
 	VB_ACCESS_KNOWN = 0x3ff | VB_ACCESS_OPTIONAL,
 };
 
@@ -78,9 +78,9 @@ enum vb_send_flag {
 	VB_SEND_INLINE = 8,
 };
 
-/* What a FLUSH asks for, as the FETH has it: PLT in bits 3:0, SEL in bits 5:4. IBA A19.4.1 */
+/* The flags of a FLUSH, as the FETH has them: PLT in bits 3:0, SEL in bits 5:4. IBA A19.4.1 */
 enum vb_flush {
-	VB_FLUSH_GLOBAL = 1,     /* what was written before is visible to everybody */
+	VB_FLUSH_GLOBAL = 1,     /* data written before is visible to everybody */
 	VB_FLUSH_PERSISTENT = 2, /* ... and survives a loss of power */
 	VB_FLUSH_MR = 0x10,      /* all of the region or window, whatever the range */
 };
@@ -188,7 +188,7 @@ struct vb_hca;
 struct vb_ah {
 	struct vb_pd *pd;
 	struct vb_path path;
-	uint32_t kbps; /* static rate: what the path takes of BTH through ICRC, 1000 bits a second;
+	uint32_t kbps; /* static rate: the path's limit for BTH through ICRC, 1000 bits a second;
 			* 0: all that the port gives. IBA 9.11.1 */
 };
 
@@ -256,7 +256,7 @@ struct vb_qp_attr {
 	uint32_t rq_psn, sq_psn; /* upper 8 bits are ignored, as on a NIC */
 	struct vb_qp_cap cap;
 	uint8_t av[VB_QP_AV_MAX]; /* with path: the consumer's own words for it, kept as they are */
-	/* From here on: what every packet asks for. */
+	/* From here on: the fields that every packet needs. */
 	uint32_t dest_qpn;
 	uint32_t access;     /* set of enum vb_access */
 	struct vb_path path; /* from the ah_attr; the verbs layer resolves sgid_index to sgid */

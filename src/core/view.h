@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a QP stands, in one plain struct without pointers, for readers that explain it: what it waits
- * for, where its timers are, what is in its queues. Taking a view changes nothing and costs nothing
- * where none is taken.
+ * How a QP stands, in one plain struct without pointers, for readers that explain it: its wait,
+ * its timers, its queues. Taking a view changes nothing and costs nothing where none is taken.
  */
 #ifndef VB_CORE_VIEW_H
 #define VB_CORE_VIEW_H
@@ -51,7 +50,7 @@ struct vb_qp_view {
 	enum vb_qp_type type;
 	enum vb_qp_state state;
 	struct vb_qp_attr attr; /* as last set */
-	struct vb_recovery set; /* what its timers follow: the settings of its port */
+	struct vb_recovery set; /* the rules of its timers: the settings of its port */
 	struct vb_rto rto;      /* where its timer is */
 	vb_time ack_at, rnr_at; /* when the ACK and the RNR timer fire; VB_NEVER: they do not run */
 	vb_time pace_at;        /* BLOCK_RATE, _PACE, _OST: when it looks again */
@@ -65,7 +64,7 @@ struct vb_qp_view {
 	uint32_t credits;       /* sends that the peer's receive queue still has room for */
 	uint32_t window_pkts;   /* the QP's own window, packets in flight; 0: none */
 	uint32_t recvs;         /* receives posted, in the QP's own queue or its SRQ */
-	uint64_t rate_bps; /* what it may send by congestion control, BLOCK_PACE: as set; 0: any */
+	uint64_t rate_bps;      /* allowed by congestion control, BLOCK_PACE: as set; 0: any */
 	uint64_t peer_inflight; /* bytes in flight to the peer's address, all QPs together */
 	uint64_t peer_window;   /* ... and how many may be; 0: any number */
 	/* The oldest send work request that has not completed, if posted > 0. */
@@ -139,13 +138,13 @@ void vb_hca_view_receive(const struct vb_hca *h, uint32_t qpn, uint32_t i, struc
  * moves on; 0: no more. Begin with *pos = 0. */
 uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos);
 
-/* What a QP waits for, or does, as far as it can tell by itself. */
+/* The wait or the work of a QP, as far as it can tell by itself. */
 enum vb_qp_wait {
 	VB_WAIT_NOTHING, /* idle: nothing posted, nothing in flight */
 	VB_WAIT_ACK,     /* everything is sent; an acknowledgement or answer is to come */
 	VB_WAIT_TURN,    /* will send as soon as the link takes it */
 	VB_WAIT_RNR,     /* the RNR timer */
-	VB_WAIT_BLOCK,   /* what block says */
+	VB_WAIT_BLOCK,   /* the reason in block */
 	VB_WAIT_STATE,   /* not in a state that sends */
 	VB_WAIT_CNT
 };

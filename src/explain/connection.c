@@ -102,7 +102,7 @@ static void say_wait(const struct vb_ucma_view *v, vb_time now, struct vb_explan
 		advise_silence(v, out);
 }
 
-/* What a REJ comes from and what can be done, as the table has it. */
+/* The cause of a REJ and the advice on it, as the table has them. */
 static const struct rejection {
 	uint16_t reason;
 	const char *cause, *advice;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole explanation: what counts most first. See explain.h. */
+/* The whole explanation: the most important part first. See explain.h. */
 #include "explain/explain.h"
 #include "explain/text/denial.h"
 
@@ -13,7 +13,7 @@ const char *vb_rank_name(enum vb_explain_rank rank)
 	return (unsigned)rank < VB_RANK_CNT ? name[rank] : "?";
 }
 
-/* What is over: all times of trouble together. */
+/* The past: all times of trouble together. */
 static void tell_past(const struct vb_explain_in *in, struct vb_explanation *out)
 {
 	const struct vb_qp_history *t = in->history;

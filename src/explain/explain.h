@@ -2,7 +2,7 @@
 /*
  * Why a QP is where it is, in plain sentences, with what can be done about it; and what happened to
  * it as a list of dated lines. Made of a view of the QP (core/view.h), its history (qp_history.h)
- * and what is known of the other end. Nothing here looks anything up: who calls does.
+ * and what is known of the other end. Nothing here looks anything up: the caller does.
  */
 #ifndef VB_EXPLAIN_EXPLAIN_H
 #define VB_EXPLAIN_EXPLAIN_H
@@ -23,7 +23,7 @@ enum vb_explain_rank {
 /* "failed", "stuck", ... */
 const char *vb_rank_name(enum vb_explain_rank rank);
 
-/* What is there under the QPN that a QP sends to. */
+/* The object under the QPN that a QP sends to. */
 enum vb_peer_there {
 	VB_PEER_UNKNOWN,    /* on another host, of which nothing is known */
 	VB_PEER_NO_PROCESS, /* on this host: no process has such QPNs now */
@@ -31,12 +31,12 @@ enum vb_peer_there {
 	VB_PEER_QP,         /* ... there it is */
 };
 
-/* Who answered when the adapter at the peer's address was asked, on another host. */
+/* The kind of answer when the adapter at the peer's address was asked, on another host. */
 enum vb_far { VB_FAR_UNASKED, VB_FAR_SILENT, VB_FAR_FOREIGN /* no Verbena */, VB_FAR_ANSWERED };
 
 enum vb_neighbour { VB_NEIGHBOUR_UNKNOWN, VB_NEIGHBOUR_RESOLVED, VB_NEIGHBOUR_SILENT };
 
-/* What is known of the other end of a connection beyond what its packets say. Zeros: nothing. */
+/* The facts about the other end of a connection beyond what its packets say. Zeros: none. */
 struct vb_peer_facts {
 	enum vb_peer_there there;
 	uint32_t pid; /* NO_QP, QP: the process */
@@ -45,14 +45,14 @@ struct vb_peer_facts {
 	const struct vb_qp_view *qp; /* QP, and its process said how it stands; else NULL */
 	enum vb_neighbour neighbour; /* its address on this link; a gateway's says nothing */
 	int route_errno;             /* 0, or why this host cannot send there now */
-	int send_errno;              /* what sending to its address met last; 0: nothing */
+	int send_errno;              /* the last error of sending to its address; 0: none */
 	uint64_t send_err_cnt;       /* ... how often */
 	vb_time send_err_at;
 	uint32_t answered_qpn;   /* another QP that this address answers; 0: none is known */
-	struct vb_denial denial; /* what the QP there says that it refused */
+	struct vb_denial denial; /* the request that the QP there says it refused */
 	enum vb_far far;
-	struct vb_vendor_qp far_qp; /* ANSWERED: what it said... */
-	bool far_drops_long;        /* ... and not when asked in a packet as long as the path MTU */
+	struct vb_vendor_qp far_qp; /* ANSWERED: its answer... */
+	bool far_drops_long;        /* ... and none to a packet as long as the path MTU */
 };
 
 /* Of the process that has the QP. */
@@ -74,7 +74,7 @@ struct vb_explanation {
 	enum vb_explain_rank rank;
 	const char *cause;      /* a word for programs, "retry.refused"; see docs/explain.md */
 	struct vb_lines what;   /* the first one is the headline */
-	struct vb_lines advice; /* what can be done */
+	struct vb_lines advice; /* the steps that can help */
 	const char *check; /* which check of a responder said no, "key-stale"; NULL: not known */
 };
 
@@ -108,7 +108,7 @@ enum vb_row_kind {
 	VB_ROW_END,      /* gave up, failed, changed state */
 	VB_ROW_OTHER,
 	VB_ROW_GAP,  /* events that were not kept */
-	VB_ROW_NEXT, /* what is to come: a timer that runs until @at */
+	VB_ROW_NEXT, /* still to come: a timer that runs until @at */
 	VB_ROW_KIND_CNT
 };
 struct vb_row {

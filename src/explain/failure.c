@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What ended a QP: retries used up, a request that the peer refused or that could not be sent, a
+ * Why a QP ended: retries used up, a request that the peer refused or that could not be sent, a
  * request of the peer that was refused here. IBA 9.9, 11.6.2
  */
 #include "explain/explain.h"
@@ -12,7 +12,7 @@
 
 #define BIT(id) (UINT64_C(1) << (id))
 
-/* What a completion status other than the two of retries means, and what to do. */
+/* The meaning of a completion status other than the two of retries, and the advice. */
 static const struct reason {
 	uint32_t status; /* enum vb_wc_status */
 	const char *cause, *what, *advice;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why there may be no answer: what the other end is known to be, the most certain first. A
+ * Why there may be no answer: the facts known of the other end, the most certain first. A
  * responder drops what it cannot place without a word (IBA 9.6.1), so on another host only its ICMP
  * messages and its answers to others tell anything.
  */
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What sending to the address met counts when it was not long before the trouble. */
+/* An error of sending to the address counts when it was not long before the trouble. */
 #define ERROR_SLACK_NS VB_SEC
 
 static bool error_is_ours(const struct vb_explain_in *in)
@@ -88,7 +88,7 @@ static const char *tell_refused(const struct vb_explain_in *in, const struct vb_
 	return "send-error";
 }
 
-/* What the other QP is called. */
+/* The name of the other QP. */
 static struct vb_word name_of(const struct vb_peer_facts *p, uint32_t qpn)
 {
 	struct vb_word w;
@@ -230,7 +230,7 @@ static const char *qp_far(const struct vb_qp_view *v, const struct vb_peer_facts
 	return qp_there(v, &with, out);
 }
 
-/* What the adapter of the other host answered. */
+/* The answer of the adapter on the other host. */
 static const char *peer_far(const struct vb_qp_view *v, const struct vb_peer_facts *p,
 			    struct vb_explanation *out)
 {
@@ -301,7 +301,7 @@ static const char *by_address(const struct vb_explain_in *in, const struct vb_qp
 	return NULL;
 }
 
-/* What may be when nothing is known: packets are lost, or the QP there does not take them. */
+/* Possible causes when nothing is known: packets are lost, or the QP there does not take them. */
 static void list_causes(const struct vb_explain_in *in, const struct vb_qp_view *v,
 			struct vb_explanation *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a QP that has not failed waits for, and until when. */
+/* The reason why a QP that has not failed waits, and until when. */
 #include "explain/explain.h"
 
 #include "wire/hdr.h"
@@ -10,7 +10,7 @@
  * that works. */
 #define FLOW_NS (100 * VB_MSEC)
 
-/* What each vb_block means. */
+/* The meaning of each vb_block. */
 static const struct block {
 	const char *cause, *what, *advice;
 	enum vb_explain_rank rank;

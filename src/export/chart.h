@@ -28,7 +28,7 @@ struct vb_chart_mark {
 struct vb_chart_axis {
 	const char *name, *unit; /* unit "": none */
 	bool is_log;             /* values that are not positive are left out */
-	/* What stands along the x axis, ascending, as far as there is room; NULL: round numbers. */
+	/* Marks along the x axis, ascending, as far as there is room; NULL: round numbers. */
 	const struct vb_chart_mark *mark;
 	uint32_t mark_cnt;
 };
@@ -36,8 +36,8 @@ struct vb_chart_axis {
 struct vb_chart_line {
 	const char *name; /* "": not in the legend */
 	const double *x;  /* ascending */
-	/* What is drawn, and the range about it; lo NULL: there is none, hi NULL: it ends at y.
-	 * Values that are not finite are left out. */
+	/* The values drawn, and the range about them; lo NULL: there is none, hi NULL: it ends at
+	 * y. Values that are not finite are left out. */
 	const double *y, *lo, *hi;
 	uint32_t cnt;
 };

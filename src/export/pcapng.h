@@ -19,7 +19,7 @@ struct vb_pcapng {
 /* Starts a section. All calls return 0 or a negative errno of the write. */
 int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application);
 
-/* What packets of an interface begin with: an IP header, or an LRH. The link type of InfiniBand,
+/* The first header of an interface's packets: an IP header, or an LRH. The link type of InfiniBand,
  * 247, is none that Wireshark 4.0 reads; of ERF it reads records of InfiniBand. */
 enum vb_pcapng_link { VB_PCAPNG_IP = 101, VB_PCAPNG_INFINIBAND = 197 };
 
@@ -30,7 +30,7 @@ int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *descr
 /* Adds a packet of interface @interface. @time_ns: since 1970. @comment may be NULL; each of its
  * lines, of which there are VB_PCAPNG_COMMENTS at most, is a comment of its own. */
 #define VB_PCAPNG_COMMENTS 5u
-#define VB_PCAPNG_COMMENT_MAX 160u /* bytes of a line; what is longer is cut */
+#define VB_PCAPNG_COMMENT_MAX 160u /* bytes of a line; the rest is cut */
 int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
 		     const struct vb_udp_frame *frame, const char *comment);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a packet sequence is drawn of: packets from one end of a connection to the other, and what
- * happened at an end. The simulator (cmd/sim/watch.h) and captures (traffic/traffic.h) make them,
- * the page (cmd/page/page.h) shows them.
+ * The steps that a packet sequence is drawn of: packets from one end of a connection to the other,
+ * and what happened at an end. The simulator (cmd/sim/watch.h) and captures (traffic/traffic.h)
+ * make them, the page (cmd/page/page.h) shows them.
  */
 #ifndef VB_EXPORT_STEP_H
 #define VB_EXPORT_STEP_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * IP and UDP headers of a RoCEv2 packet as it was on the wire, from the fields that the link knows.
- * What it cannot know is set to what an ordinary sender puts there; none of that enters the ICRC.
+ * A field that it cannot know is set as an ordinary sender sets it; none of these enters the ICRC.
  */
 #ifndef VB_EXPORT_UDP_FRAME_H
 #define VB_EXPORT_UDP_FRAME_H
@@ -19,7 +19,7 @@ struct vb_udp_frame {
 	uint32_t flow_label;    /* IPv6 */
 	uint16_t sport, dport;
 	uint16_t ip_id;   /* IPv4 */
-	uint16_t ip_frag; /* IPv4, of what was read: flags and offset; what is emitted has DF set */
+	uint16_t ip_frag; /* IPv4, of a packet read: flags and offset; an emitted one has DF set */
 	uint8_t traffic_class, hop_limit;
 	const uint8_t *payload; /* BTH through ICRC */
 	uint32_t payload_len;   /* at most 65000 */

@@ -28,7 +28,7 @@ static void cable_tap(const struct vb_cable_hooks *h, enum vb_cable_tap_dir dir,
 		h->tap(h->ctx, dir == VB_CABLE_SENT ? h->id : h->far_id, dir, f, now);
 }
 
-/* What the faults make of a data frame. */
+/* Decides what the faults do to a data frame. */
 static void cable_decide(const struct vb_cable_hooks *h, const struct vb_frame *f, vb_time now,
 			 struct vb_fault_outcome *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One direction of a cable as a machine: what has been put on it at this end and has not arrived at
+ * One direction of a cable as a machine: the frames put on it at this end that have not arrived at
  * the other one, in the order of arrival. Frames take the time of propagation; faults and the MTU
- * are the cable's, and what they take away never arrives.
+ * are the cable's, and a frame that they take away never arrives.
  *
  * A plain cable loses nothing. Faults and observers are in the hooks.
  */
@@ -70,7 +70,7 @@ static inline void vb_cable_handle_timeout(struct vb_cable_end *c, vb_time now)
 	(void)c, (void)now;
 }
 
-/* Takes it apart, or joins it again. What is on it is lost; with hooks only. */
+/* Takes it apart, or joins it again. Frames on it are lost; with hooks only. */
 void vb_cable_set_down(struct vb_cable_end *c, bool down);
 
 #endif

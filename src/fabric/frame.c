@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What a block of scenario/arena.h has at most that lies in a large page. Packets of a length only
+/* The most bytes of a block of scenario/arena.h that lies in a large page. Packets of a length only
  * fit in by the hundred; of others there are SLAB_PKTS at least. */
 #define SLAB_BYTES 65000u
 #define SLAB_PKTS 64u
@@ -55,7 +55,7 @@ struct vb_frame *vb_frame_pool_take(struct vb_frame_pool *pool)
 	struct vb_frame *p = pool->free;
 
 	pool->free = p->next;
-	/* The next one, which may have been free for long: what it is taken and filled by. */
+	/* The next frame may be cold: fetch the lines that taking and filling it touch. */
 	__builtin_prefetch(pool->free, 1);
 	__builtin_prefetch((const char *)pool->free + 64, 1);
 	if (++pool->used > pool->used_max)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all machines of a fabric have in common: a frame is given to them, frames are fetched from
- * them, and they say when to look at them again. A machine calls no other one and reads no clock;
- * whoever holds machines carries frames from one to the next and passes the time: the simulator in
- * virtual time, a live fabric by the wall clock, a test by hand.
+ * The calls that all machines of a fabric have in common: a frame is given to them, frames are
+ * fetched from them, and they say when to look at them again. A machine calls no other one and
+ * reads no clock; the holder of machines carries frames from one to the next and passes the time:
+ * the simulator in virtual time, a live fabric by the wall clock, a test by hand.
  *
  * Every machine has these four calls under its own name, vb_port_handle_packet() and so on. A node,
  * which is held by somebody who does not know what it is (a switch, an adapter), begins with a
@@ -22,7 +22,7 @@ struct vb_machine;
 /* How far ahead a machine expects a frame. */
 enum vb_expect {
 	VB_EXPECT_SOON, /* some machines come before: the tables that lead to what it touches */
-	VB_EXPECT_NEXT, /* what it touches */
+	VB_EXPECT_NEXT, /* the memory that it touches */
 };
 
 struct vb_machine_ops {

@@ -32,7 +32,7 @@ struct vb_schedule {
 };
 #define VB_WEIGHT_MAX 1000u
 
-/* What a port counted since the start. */
+/* The counts of a port since the start. */
 struct vb_port_stats {
 	uint64_t tx_pkts, tx_bytes; /* frames */
 	/* Integrals over time, for means: bytes and packets waiting, times ns. */
@@ -99,7 +99,7 @@ _Static_assert(offsetof(struct vb_port, cable.delay) == 64 &&
 /* @p is zeroed memory. */
 void vb_port_init(struct vb_port *p, uint64_t rate_bps, struct vb_ready_list *ready);
 
-/* Puts a frame of its node into its queue. Whoever has put in something wakes the port then. */
+/* Puts a frame of its node into its queue. The caller wakes the port then. */
 void vb_port_handle_packet(struct vb_port *p, struct vb_frame *f, vb_time now);
 /* The next frame that may go, out of its queue; NULL: there is none. Flow control first, then as
  * the schedule says: strict priority, or deficit round robin. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a switch does with a frame. See switch.h. */
+/* A switch's handling of a frame. See switch.h. */
 #include "fabric/switch.h"
 
 #include "base/assert.h"

@@ -34,7 +34,7 @@ struct vb_switch {
 	struct vb_trace trace;
 };
 
-/* What a port keeps for itself of its switch's memory. */
+/* The bytes of its switch's memory that a port keeps for itself. */
 uint64_t vb_switch_port_kept(const struct vb_buffer_config *c, uint32_t headroom);
 
 /*

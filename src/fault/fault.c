@@ -126,7 +126,7 @@ static bool rule_hits(const struct vb_fault_rule *r, struct vb_fault_rule_state 
 	}
 }
 
-/* What the hit of a rule adds to the fate; *held is by how much later than in order. */
+/* Adds the hit of a rule to the fate; *held is by how much later than in order. */
 static void rule_act(const struct vb_fault_rule *r, struct vb_fault_rule_state *s,
 		     struct vb_fault_fate *fate, vb_dur *delay, vb_dur *held)
 {

@@ -42,7 +42,7 @@ const char *vb_fault_kind_name(enum vb_fault_kind kind);
 /* Whether its packets do not get to the receiver's transport. */
 bool vb_fault_kind_loses(enum vb_fault_kind kind);
 
-/* What has become of a packet, for captures: bits (1 << enum vb_fault_kind), and these. */
+/* The fate of a packet, for captures: bits (1 << enum vb_fault_kind), and these. */
 enum vb_fault_mark {
 	VB_FAULT_MARK_DROPPED = 1 << VB_FAULT_KIND_CNT, /* it went no further */
 	VB_FAULT_MARK_COPY = 2 << VB_FAULT_KIND_CNT,    /* it is the second one */
@@ -76,8 +76,8 @@ struct vb_fault_rule {
 	vb_dur time;   /* DELAY: how long; REORDER: held back so long; BLACKOUT: begins at */
 	vb_dur jitter; /* DELAY: 0 ... jitter more; BLACKOUT: so long */
 	vb_dur period; /* BLACKOUT: again after so long, 0: once */
-	/* QUEUE: served at bps; what would wait longer than time is lost; RED marks by the bytes
-	 * that wait. */
+	/* QUEUE: served at bps; a packet that would wait longer than time is lost; RED marks by the
+	 * bytes that wait. */
 	uint64_t bps;
 	struct vb_red red;
 	struct vb_fault_filter filter;
@@ -88,7 +88,7 @@ struct vb_fault_spec {
 	struct vb_fault_rule rule[VB_FAULT_RULES_MAX];
 };
 
-/* What is wrong with a text, and where (1 is the first character). */
+/* The error in a text, and where (1 is the first character). */
 struct vb_fault_error {
 	uint32_t column;
 	char text[160];
@@ -100,7 +100,7 @@ int vb_fault_parse(const char *text, struct vb_fault_spec *spec, struct vb_fault
 /* The opcode of a FAULT event has the attribute of a message of the connection manager above it. */
 #define VB_FAULT_CM_SHIFT 8
 
-/* What the layer sees of a packet. */
+/* The part of a packet that the layer sees. */
 struct vb_fault_packet {
 	enum vb_fault_dir dir;
 	uint8_t opcode;
@@ -110,7 +110,7 @@ struct vb_fault_packet {
 	const uint8_t *mad; /* VB_MAD_HDR_LEN bytes: its header, when it is a MAD; else NULL */
 };
 
-/* What the rules say of it. */
+/* The verdict of the rules on it. */
 struct vb_fault_fate {
 	uint32_t hits; /* bit (1 << enum vb_fault_kind) */
 	bool drop;
@@ -130,7 +130,7 @@ struct vb_fault_go {
 	bool overtaken;        /* later ones may go on before it; else all keep their order */
 };
 
-/* What becomes of it, for whoever carries it. */
+/* The outcome for it, for the code that carries it. */
 struct vb_fault_outcome {
 	uint16_t mark; /* of the packet as it came: enum vb_fault_mark */
 	uint32_t cnt;  /* how often it goes on: 0, 1 or 2; a second one is never damaged */
@@ -159,11 +159,11 @@ struct vb_fault {
 void vb_fault_init(struct vb_fault *f, const struct vb_fault_spec *spec, uint64_t seed, uint64_t id,
 		   vb_time now);
 
-/* What rules see of a packet that leaves, and of one in any other place. Headers are there. */
+/* The rules' view of a packet that leaves, and of one in any other place. Headers are there. */
 struct vb_fault_packet vb_fault_see_sent(const struct vb_tx *tx);
 struct vb_fault_packet vb_fault_see(enum vb_fault_dir dir, const struct vb_rx *rx);
 
-/* What becomes of packet @p, which has @traffic_class. */
+/* Decides the outcome for packet @p, which has @traffic_class. */
 void vb_fault_decide(struct vb_fault *f, const struct vb_fault_packet *p, uint8_t traffic_class,
 		     vb_time now, struct vb_fault_outcome *to);
 

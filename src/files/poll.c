@@ -239,7 +239,7 @@ int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *ev)
 	return rc;
 }
 
-/* What vb_watch_wait() comes to before the epoll instance is looked at: 0, EINTR, or EBUSY. */
+/* The result of vb_watch_wait() before the epoll instance is looked at: 0, EINTR, or EBUSY. */
 static int watch_epoll(int epoll_fd, vb_time until, const sigset_t *mask)
 {
 	struct vb_watch w = {epoll_fd, EPOLLIN};

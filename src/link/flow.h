@@ -22,13 +22,13 @@ struct vb_flow {
 };
 _Static_assert(sizeof(struct vb_flow) == 128, "shared between processes");
 
-/* What one process has sent to a receive socket. */
+/* The bytes that one process has sent to a receive socket. */
 struct vb_flow_own {
-	uint64_t last;  /* what vb_flow_sending() returned last */
+	uint64_t last;  /* the last result of vb_flow_sending() */
 	uint64_t bytes; /* in all */
 };
 
-/* What the kernel charges a receive buffer for a datagram beside its bytes, about. */
+/* The bytes that the kernel charges a receive buffer for a datagram beside its own, about. */
 #define VB_FLOW_OVERHEAD 1024u
 
 /* The most that one send adds to a receive socket: a datagram over IPv6. */
@@ -56,7 +56,7 @@ static inline void vb_flow_taken(struct vb_flow *f, uint32_t bytes)
 	__atomic_store_n(&f->taken, f->taken + bytes + VB_FLOW_OVERHEAD, __ATOMIC_RELAXED);
 }
 
-/* The receiver found its socket empty: whatever the counts say, nothing is on its way. */
+/* The receiver found its socket empty: nothing is on its way, whatever the counts say. */
 static inline void vb_flow_empty(struct vb_flow *f)
 {
 	uint64_t sent = __atomic_load_n(&f->sent, __ATOMIC_RELAXED);

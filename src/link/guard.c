@@ -180,7 +180,7 @@ int vb_guard_run(void (*f)(void *), void *arg)
 	int err = vb_guard_call(f, arg, &guard_top);
 
 #ifdef HAS_ASAN
-	/* What it knows of the frames that were left is stale. */
+	/* AddressSanitizer's knowledge of the frames that were left is stale. */
 	if (err)
 		__asan_handle_no_return();
 #endif

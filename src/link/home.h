@@ -3,7 +3,7 @@
  * Whether the receiver of a path is on this host. It is a property of the path, so it is found
  * once, when a QP gets the path, and kept in it (wire/path.h) together with the generation of the
  * host's addresses that said so. When addresses have come or gone there is another generation, and
- * what an older one said counts for nothing: whoever meets such a path looks the address up.
+ * the answer of an older one counts for nothing: code that meets such a path looks the address up.
  *
  * In which process a receiver on this host is, its QPN says: link/slot.h.
  */
@@ -21,7 +21,7 @@ static inline uint16_t vb_home_generation_next(uint16_t generation)
 	return (uint16_t)(generation % VB_HOME_GENERATIONS + 1);
 }
 
-/* What path.home is when the addresses of @generation say that the receiver is here. */
+/* The value of path.home when the addresses of @generation say that the receiver is here. */
 static inline uint16_t vb_home(uint16_t generation, bool is_here)
 {
 	return (uint16_t)(generation << 1 | is_here);

@@ -38,7 +38,7 @@ struct vb_link_tap {
 	uint32_t flow_label;
 	uint8_t port, traffic_class, hop_limit;
 	bool sent;     /* else received */
-	uint16_t mark; /* what a fault did to it: enum vb_fault_mark */
+	uint16_t mark; /* effects of faults on it: enum vb_fault_mark */
 	/* CLOCK_REALTIME before the call that sent it: it may arrive before that call is back; 0:
 	 * now. */
 	uint64_t at_ns;
@@ -124,8 +124,8 @@ struct vb_link_ops {
 			 vb_time now);
 
 	/*
-	 * Receives up to @cnt packets, ICRC checked, without waiting. What @rx points to stays
-	 * valid until the next call of recv.
+	 * Receives up to @cnt packets, ICRC checked, without waiting. The memory that @rx points to
+	 * stays valid until the next call of recv.
 	 */
 	uint32_t (*recv)(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
 
@@ -212,7 +212,7 @@ static inline bool vb_link_is_emptied(const struct vb_link *l)
 
 /*
  * With @on, the caller is about to wait for the descriptor alone, until it says that it no longer
- * does. It asks has_packets in between: what comes later, the descriptor shows.
+ * does. It asks has_packets in between: the descriptor shows packets that come later.
  */
 static inline void vb_link_park(struct vb_link *l, bool on)
 {

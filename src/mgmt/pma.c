@@ -14,8 +14,8 @@
 #define SAMPLE_MASK10_14 011111u
 #define TICK_SYMBOLS 16 /* of XmitWait: the time of four words on the link. LNK-38 */
 
-/* What a counter of PortCounters has counted since the link began; XmitWait in nanoseconds. Errors
- * of both kinds of packets are errors of reception. IBA 16.1.3.5 */
+/* The value of a counter of PortCounters since the link began; XmitWait in nanoseconds. Errors of
+ * both kinds of packets are errors of reception. IBA 16.1.3.5 */
 static uint64_t link_counter(const struct vb_pma_port *p, enum vb_pma_counter i)
 {
 	const struct vb_ib_counters *c = &p->link->counters;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The performance management agent of a node: answers what perfquery and others ask for from the
- * counters that the data path feeds. What Set does to a counter is noted here; the data path's own
+ * counters that the data path feeds. The effect of Set is noted here; the data path's own counters
  * never go back. Attributes without a source are answered by VB_MAD_STATUS_UNSUPPORTED, not by
- * zeros. Samples of counters take time: whoever holds the node calls it when they are due.
+ * zeros. Samples of counters take time: the node's holder calls it when they are due.
  * IBA 16.1; items FAB-40 to FAB-44
  */
 #ifndef VB_MGMT_PMA_H
@@ -36,7 +36,7 @@ struct vb_pma_port {
 	uint64_t xmit_constraint_errors, rcv_constraint_errors; /* P_Keys */
 	uint64_t multicast_xmit_packets, multicast_rcv_packets; /* of the link's packets */
 	uint64_t reported[VB_PMA_ERROR_COUNTERS]; /* errors that somebody says it had, on top */
-	/* Of the agent: what each counter had when it was 0. */
+	/* Of the agent: the data path's count at which each counter was 0. */
 	uint64_t zero[VB_PMA_COUNTERS], ext_zero[VB_PMA_EXT_COUNTERS];
 };
 

@@ -24,7 +24,7 @@
 
 struct vb_sma_port {
 	struct vb_ib_port *link;  /* NULL: port 0 of a switch, which has none */
-	struct vb_port_info info; /* what the link or the node knows is filled in on the way out */
+	struct vb_port_info info; /* fields of the link and the node are filled in on the way out */
 	uint64_t *guid;           /* info.guid_cap entries; the first one is the port's own */
 	uint16_t *pkey;           /* node.pkey_cap entries */
 	struct vb_sl2vl *sl2vl;   /* of a switch one for each input port, else one */
@@ -41,7 +41,7 @@ struct vb_sma_node {
 	uint8_t description[VB_SMA_NODE_DESC_LEN];
 };
 
-/* What an SMP changed, for the owner of the node. FAB-23 */
+/* The changes by an SMP, for the owner of the node. FAB-23 */
 enum vb_sma_change {
 	VB_SMA_LID = 1 << 0,        /* LID or LMC: event LID_CHANGE */
 	VB_SMA_MANAGER = 1 << 1,    /* LID or SL of the manager: SM_CHANGE */

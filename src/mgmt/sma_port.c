@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PortInfo: what the link knows is read from it, and what is set there takes effect there. A Set
- * with a bad field changes nothing. FAB-20 to FAB-24, LNK-11, LNK-31, LNK-32, LNK-35, LNK-36
+ * PortInfo: fields that the link knows are read from it, and their new values take effect there. A
+ * Set with a bad field changes nothing. FAB-20 to FAB-24, LNK-11, LNK-31, LNK-32, LNK-35, LNK-36
  */
 #include "base/assert.h"
 #include "mgmt/sma_priv.h"
@@ -32,7 +32,7 @@ static bool lid_is_good(uint16_t lid)
 	return lid != 0 && lid < VB_LID_MULTICAST;
 }
 
-/* A field of enabled widths or speeds: what it becomes, -1: something is not supported. LNK-35 */
+/* The new value of a field of enabled widths or speeds; -1: something is not supported. LNK-35 */
 static int enabled_value(uint8_t now, uint8_t want, uint8_t supported, uint8_t all)
 {
 	if (want == 0)
@@ -121,7 +121,7 @@ static bool link_set(struct vb_port_info *p, const struct vb_port_info *want)
 	return true;
 }
 
-/* What the port's machine goes by. */
+/* Hands the link the settings that it goes by. */
 static void link_apply(struct vb_ib_port *link, const struct vb_port_info *p, vb_time now)
 {
 	VB_ASSERT_ALL(p->neighbor_mtu >= 1 && p->neighbor_mtu <= p->mtu_cap);

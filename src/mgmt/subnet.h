@@ -2,7 +2,7 @@
 /*
  * A subnet as its management sees it: nodes with their agents, ports joined by cables, and MADs
  * that go from node to node as the tables of the switches say, in no time. Each hop looks at the
- * states of the link and counts. It is a function of the MADs and the time: whoever holds a subnet
+ * states of the link and counts. It is a function of the MADs and the time: the holder of a subnet
  * hands it what programs send, takes what arrives for them, and passes the time. IBA 14.2, 18.2.4;
  * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-19, FAB-28, FAB-30, FAB-32 to FAB-38, FAB-50, LNK-22,
  * LNK-30 to LNK-33, LNK-38, LNK-39, MAD-22
@@ -68,7 +68,7 @@ struct vb_subnet {
 	void *count_ctx;
 };
 
-/* What a node is; names and GUIDs are the caller's to keep unique. */
+/* The description of a node; names and GUIDs are the caller's to keep unique. */
 struct vb_subnet_node_config {
 	uint8_t type; /* enum vb_node_type */
 	uint8_t port_cnt;
@@ -109,9 +109,9 @@ int vb_subnet_join(struct vb_subnet *s, struct vb_subnet_place a, struct vb_subn
 /* Pulls the cable of @at, or puts it back. -ENOENT: the port has none. */
 int vb_subnet_plug(struct vb_subnet *s, struct vb_subnet_place at, bool plugged, vb_time now);
 
-/* The best that the cable of @at does from now on; the links train again. What the ports support
- * stays, so that one sees what they could do. A 0 leaves it as it is. -ENOENT: the port has no
- * cable. LNK-35 */
+/* The best that the cable of @at does from now on; the links train again. The support that the
+ * ports report stays, so that one sees what they could do. A 0 leaves it as it is. -ENOENT: the
+ * port has no cable. LNK-35 */
 struct vb_subnet_limits {
 	uint16_t speed; /* enum vb_ib_speed */
 	uint8_t width;  /* enum vb_ib_width */

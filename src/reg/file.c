@@ -51,7 +51,7 @@ void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps)
 	file->histogram.bin0_width = file->histogram.bin1_width = 4096;
 	file->pkey[0] = VB_PKEY_DEFAULT; /* IBA 10.9.1.2 */
 	reset_cc(&file->cc, rate_bps);
-	/* What a factory sets, each register would take. */
+	/* Each register would take the factory's settings. */
 	VB_ASSERT_ALL(!vb_cc_settings_check(&file->cc, &(struct vb_cc_fault){0}));
 	VB_ASSERT_ALL(!vb_recovery_check(&file->recovery, &(struct vb_recovery_fault){0}));
 }
@@ -103,7 +103,7 @@ int vb_reg_set(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t 
 		return err;
 	if (!reg->set)
 		return vb_reg_broken(fault, NULL, 0, "the register is ReadOnly");
-	/* What lies behind a short image is reserved. */
+	/* The bytes behind a short image are reserved. */
 	memcpy(full, image, len);
 	return reg->set(reg, file, env, full, fault);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The register file of one physical function: its settings as the transport reads them, and the
- * access registers that show and change them. Virtual functions have none of their own; what is set
- * here is theirs too. ADP-26
+ * access registers that show and change them. Virtual functions have none of their own; these
+ * settings are theirs too. ADP-26
  */
 #ifndef VB_REG_FILE_H
 #define VB_REG_FILE_H
@@ -25,7 +25,7 @@ struct vb_adp_histogram {
 	bool clear_on_read, count_enable;
 	uint8_t bin_num; /* 1...VB_ADP_BINS_MAX */
 	uint16_t vhca_id, bin0_width, bin1_width;
-	/* What was counted before counting was last switched on, and how the transport's counters
+	/* The count from before counting was last switched on, and how the transport's counters
 	 * stood then. */
 	struct vb_adp_fired kept, from;
 };
@@ -45,7 +45,7 @@ struct vb_reg_file {
  * for a link of @rate_bps, 0: not known. ADP-27 */
 void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps);
 
-/* What registers show that is not kept in them. */
+/* Values that registers show without keeping them. */
 struct vb_reg_env {
 	/* The timers that have fired on function @vhca of this device, or on all of them for -1.
 	 * -ENODEV: the device has no such function. */

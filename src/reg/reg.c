@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all registers have in common, see reg.h. */
+/* The code that all registers have in common, see reg.h. */
 #include "reg/reg.h"
 #include "base/assert.h"
 

@@ -51,7 +51,7 @@ struct vb_reg_field {
 struct vb_reg_file;
 struct vb_reg_env;
 
-/* What a GET or SET breaks: the rule as half a sentence ("must be ..."), of a field unless NULL. */
+/* The rule that a GET or SET breaks, as half a sentence ("must be ..."), of a field unless NULL. */
 struct vb_reg_fault {
 	const struct vb_reg_field *field;
 	const char *rule;

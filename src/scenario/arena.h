@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory of a simulation. A large one visits tens of thousands of QPs in no order, and with
- * pages of 4 KiB each visit costs a walk through page tables; so what is small comes out of large
- * pages where the system has them, on cache lines of its own. What is large comes from malloc(3).
+ * pages of 4 KiB each visit costs a walk through page tables; so small blocks come out of large
+ * pages where the system has them, on cache lines of their own. Large blocks come from malloc(3).
  */
 #ifndef VB_SCENARIO_ARENA_H
 #define VB_SCENARIO_ARENA_H

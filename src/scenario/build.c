@@ -38,7 +38,7 @@ static int topology_make(struct vb_sim_topo *t, const struct vb_sim_memory *m,
 	return -EINVAL;
 }
 
-/* What a refusal is about. */
+/* The part of a scenario that a refusal is about. */
 struct part {
 	const struct vb_scenario *sc;
 	struct vb_scenario_place at;
@@ -87,7 +87,7 @@ static int topology_refuse(const struct part *p, int err)
 		      VB_SIM_TOPO_NODES_MAX, VB_SIM_TOPO_LINKS_MAX);
 }
 
-/* @kept: what the ports of a switch keep of its memory. */
+/* @kept: the memory of a switch that its ports keep. */
 static int sim_refuse(const struct part *p, int err, uint64_t kept)
 {
 	const struct vb_switch_config *sw = &p->sc->sw;
@@ -264,7 +264,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	return err;
 }
 
-/* What is there already stays: faults that meet on a cable add up. */
+/* Faults that the cable has already stay: faults that meet on a cable add up. */
 static int fault_add(struct vb_scenario_run *run, const struct part *p, uint32_t link,
 		     const struct vb_fault_spec *spec)
 {

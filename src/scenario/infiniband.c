@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a scenario file says of InfiniBand, and what does not go with it. */
+/* The keys of InfiniBand in a scenario file, and the keys that do not go with it. */
 #include "scenario/reader.h"
 #include "scenario/scenario.h"
 #include "wire/pkey.h"
@@ -127,7 +127,7 @@ static int read_partitions(struct reader *r, const yaml_node_t *node, void *at)
 	return reader_list(r, node, at, read_partition);
 }
 
-/* What marks, and how sources follow. */
+/* Keys: how packets are marked, and how sources follow. */
 static const struct key congestion_keys[] = {
     {"threshold", KEY_BYTES32, IN(vb_ib_congestion, threshold), 1, UINT32_MAX, NULL, NULL, NULL},
     {"marking-rate", KEY_U16, IN(vb_ib_congestion, marking_rate), 0, UINT16_MAX, NULL, NULL, NULL},
@@ -222,7 +222,7 @@ static int check_file(struct reader *r, const yaml_node_t *root, const struct vb
 	return wrong ? reader_fail(r, wrong, "shape and rates are in the topology's file") : 0;
 }
 
-/* What does not go with the kind of link. */
+/* Refuses keys that do not go with the kind of link. */
 int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc)
 {
 	const yaml_node_t *transport = reader_member(r, root, "transport");

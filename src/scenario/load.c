@@ -60,7 +60,7 @@ static int check_events(struct reader *r, yaml_parser_t *p)
 		if (!yaml_parser_parse(p, &ev))
 			return say_problem(r, p);
 		bad = check_event(r, &ev, &depth, &anchors);
-		/* What follows the first document is not read. */
+		/* Text behind the first document is not read. */
 		ends = ev.type == YAML_DOCUMENT_END_EVENT || ev.type == YAML_STREAM_END_EVENT;
 		yaml_event_delete(&ev);
 	}

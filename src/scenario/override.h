@@ -15,8 +15,8 @@ struct vb_scenario_override {
 /*
  * As vb_scenario_read(), with @cnt values in place of, or added to, what the file says. A path
  * names keys and, in lists, numbers from 0; a list of one element needs no number. "faults.KIND"
- * is the fault of that kind, which is put on every cable when the file has none. What is wrong with
- * a value is said with its path, and with the place in the file that it stands for.
+ * is the fault of that kind, which is put on every cable when the file has none. A mistake in a
+ * value is told with its path, and with the place in the file that it stands for.
  */
 int vb_scenario_read_with(struct vb_scenario *sc, FILE *f, const char *name,
 			  const struct vb_scenario_override *with, uint32_t cnt, char *err,

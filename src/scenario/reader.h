@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A YAML mapping read into a structure by a table: each key has a kind, a place in the structure
- * and limits. Whatever is wrong is said with file, line and column, and with what would be right.
+ * and limits. Each mistake is told with file, line and column, and with what would be right.
  */
 #ifndef VB_SCENARIO_READER_H
 #define VB_SCENARIO_READER_H
@@ -73,7 +73,7 @@ int reader_override(struct reader *r, const struct vb_scenario_override *o);
 /* The text of a scalar, or NULL. */
 const char *reader_text(const yaml_node_t *node);
 
-/* What stands under a key of a mapping; NULL: nothing, or @map is NULL or no mapping. */
+/* The node under a key of a mapping; NULL: there is none, or @map is NULL or no mapping. */
 const yaml_node_t *reader_member(const struct reader *r, const yaml_node_t *map, const char *name);
 
 /* Says what is wrong at @node; returns -EINVAL. */

@@ -160,7 +160,7 @@ int vb_scenario_read_recovery(struct reader *r, const yaml_node_t *node, void *a
 				return err;
 			has_profile |= key && strcmp(key, "profile") == 0;
 		}
-		/* Whoever writes a profile wants it, unless roce_adp_retrans_en says no. */
+		/* The user who writes a profile wants it, unless roce_adp_retrans_en says no. */
 		if (has_profile)
 			((struct vb_recovery *)at)->roce_adp_retrans_en = true;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenario files: a simulation written down in YAML. The format is in docs/simulator.md; what a key
- * may hold, its limits and its default stand in the tables of sections.c, from which the reader's
+ * Scenario files: a simulation written down in YAML. The format is in docs/simulator.md; the values
+ * of a key, its limits and its default stand in the tables of sections.c, from which the reader's
  * complaints are made too.
  */
 #ifndef VB_SCENARIO_SCENARIO_H
@@ -68,7 +68,7 @@ struct vb_scenario_link {
 
 #define VB_SCENARIO_UNSAID 255
 
-/* What the run leaves, as the options of `verbena sim`; "": not that. */
+/* The records that the run leaves, as the options of `verbena sim`; "": not that. */
 struct vb_scenario_record {
 	char out[VB_SCENARIO_PATH], trace[VB_SCENARIO_PATH], report[VB_SCENARIO_PATH],
 	    svg[VB_SCENARIO_PATH], png[VB_SCENARIO_PATH];
@@ -111,7 +111,7 @@ struct vb_scenario_run {
 	struct vb_sim_memory memory;
 };
 
-/* What the command adds to a scenario: watching it. */
+/* The callbacks that the command adds to a scenario to watch it. */
 struct vb_scenario_watch {
 	uint64_t trace_mask;
 	void (*on_event)(void *ctx, const struct vb_trace_event *ev);

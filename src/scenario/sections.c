@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a scenario file may say: its sections as tables, and their defaults. */
+/* The sections of a scenario file as tables, and their defaults. */
 #include "scenario/congestion.h"
 #include "scenario/override.h"
 #include "scenario/reader.h"
@@ -430,7 +430,7 @@ static const struct vb_scenario defaults = {
 	     .traffic_class = VB_ECN_ECT0},
 };
 
-/* What the file does not say of @c is as in @like; 0 is a delay and an MTU as others are. */
+/* Values of @c that the file leaves out are those of @like; 0 is a valid delay and MTU. */
 static void cable_complete(struct vb_cable *c, const struct vb_cable *like)
 {
 	if (c->rate_bps == RATE_UNSAID)

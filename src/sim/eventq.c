@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdbool.h>
 
-/* Who stands in line has left the wheel, or the heap, and is told by its deadline: it is now. */
+/* A machine in line has left the wheel, or the heap, and is known by its deadline: it is now. */
 enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_SET };
 
 /* A line of up to so many is sorted by counting who is before whom, a longer one by way of the set.
@@ -318,7 +318,7 @@ static void line_sort(struct vb_eventq *q, uint32_t *line, uint32_t cnt)
 	set_drain(q, line);
 }
 
-/* Who stands in the wheel at @at, to the end of the line: they are seen. */
+/* Appends the machines in the wheel at @at to the line: they are seen. */
 static void look_at_slot(struct vb_eventq *q, vb_time at)
 {
 	uint32_t *seen = q->turn + q->turn_end, cnt = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What happens next: every machine of a simulation has at most one deadline, and they come in the
+ * The queue of deadlines: every machine of a simulation has at most one, and they come in the
  * order (time, machine id), which is total. Within a machine and an instant the machine itself
  * keeps the order.
  *
  * Most deadlines of a network are near: a packet's time on a cable. Those stand in a wheel with a
- * slot per nanosecond; what is further off (timers) stands in a heap. When an instant comes, its
+ * slot per nanosecond; deadlines further off (timers) stand in a heap. When an instant comes, its
  * machines line up by id, and what follows them can be seen ahead. A deadline that is set for the
  * very instant goes into a set from which the lowest id is taken.
  */
@@ -67,8 +67,8 @@ vb_time vb_eventq_next(const struct vb_eventq *q);
 /* Takes the machine whose turn it is; there must be one. q->now is its deadline. */
 uint32_t vb_eventq_take(struct vb_eventq *q);
 
-/* Who is @i-th from now, in the line of this instant and the one behind it; UINT32_MAX: nobody is
- * seen there. Hardly anybody steps out before its turn. */
+/* The machine @i-th from now, in the line of this instant and the one behind it; UINT32_MAX: none
+ * is seen there. Hardly any machine steps out before its turn. */
 static inline uint32_t vb_eventq_ahead(const struct vb_eventq *q, uint32_t i)
 {
 	return q->turn_at + i < q->seen_end ? q->turn[q->turn_at + i] : UINT32_MAX;

@@ -96,7 +96,7 @@ struct vb_frame *vb_nic_fetch(struct vb_nic *nic, vb_time now)
 	vb_frame_fill(f, &b->pkt[VB_TX_BATCH_PKTS - 1], nic->group->carry_data);
 	vb_count(&nic->counters, VB_COUNTER_port_xmit_packets);
 	vb_count_add(&nic->counters, VB_COUNTER_port_xmit_data, (f->len + VB_ICRC_LEN) / 4);
-	/* What goes to many also goes to the members of this host. IBA 10.5.2 */
+	/* A packet to a group also goes to the members of this host. IBA 10.5.2 */
 	if (f->to_group)
 		vb_nic_frame_take(nic, f, now);
 	if (frame_goes_out(nic, f))

@@ -13,7 +13,7 @@
 /* Packets that are fetched from the core for a priority that may not send. */
 #define VB_NIC_STAGED_MAX 8u
 
-/* What the NICs of a fabric share. */
+/* The state that the NICs of a fabric share. */
 struct vb_nic_group {
 	struct vb_frame_pool *pool;
 	bool carry_data;              /* payloads have bytes */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An adapter at an InfiniBand link: what comes is taken out of the lane's buffer at once, and what
- * the core sends goes into the lane of its service level. It fetches more only while nothing that
+ * An adapter at an InfiniBand link: packets that come leave the lane's buffer at once, and packets
+ * of the core go into the lane of its service level. It fetches more only while nothing that
  * waits has credits. See nic.h.
  */
 #include "sim/nic.h"
 
 #include "base/assert.h"
 
-/* What the core knows as CE it answers with a CNP, which has BECN. FAB-47 */
+/* The core answers a packet that it knows as CE with a CNP, which has BECN. FAB-47 */
 static void marks_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 {
 	if (vb_ib_has_fecn(f))

@@ -18,14 +18,14 @@
 #define VB_SIM_ADDRESS VB_FLOW_ADDRESS /* of host 0; others follow */
 #define VB_SIM_LID 1u                  /* the same of InfiniBand */
 
-/* What is to happen to cables, the first in time first. */
+/* Planned changes of cables, the first in time first. */
 struct vb_sim_link_change {
 	vb_time at;
 	uint32_t link; /* VB_SIM_NONE: routes follow what has happened */
 	bool up;
 };
 
-/* What a run brings into the cache before its turn, see look_ahead(). */
+/* The memory that a run brings into the cache before its turn, see look_ahead(). */
 enum vb_sim_looks { VB_SIM_LOOKS_AT_NOTHING, VB_SIM_LOOKS_AT_PACKETS, VB_SIM_LOOKS_AT_PORTS };
 
 /* All that InfiniBand adds to a simulation. */
@@ -129,7 +129,7 @@ static inline uint32_t vb_sim_host_number(const struct vb_sim *s, const struct v
 	return (uint32_t)(nic - s->host);
 }
 
-/* network/link.c: what is due of the changes of cables, and when the next one is. */
+/* network/link.c: makes the changes of cables that are due, and knows when the next one is. */
 VB_COLD void vb_sim_links_change(struct vb_sim *s);
 /* The machine number of the changes. */
 static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
@@ -159,7 +159,7 @@ int vb_sim_ib_route(struct vb_sim *s);
 /* network/ib_group.c: fills the multicast tables again, when trees are others. */
 void vb_sim_ib_groups_follow(struct vb_sim *s);
 
-/* network/network.c: what can happen on a cable, or be seen there, takes hooks; NULL: no memory. */
+/* network/network.c: the hooks for events and taps on a cable; NULL: no memory. */
 struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p);
 /* network/network.c: makes the hosts, switches, ports and cables of cfg.topo. */
 int vb_sim_network_create(struct vb_sim *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What can be asked of a simulation. See sim.h. */
+/* The queries of a simulation. See sim.h. */
 #include "sim/priv.h"
 #include "wire/pkey.h"
 

@@ -115,8 +115,8 @@ static inline void ports_serve(struct vb_sim *s)
 	}
 }
 
-/* A port's deadline has come: what has arrived at the far end of its cable goes into the node
- * there, then comes the next frame. */
+/* A port's deadline has come: the frame at the far end of its cable goes into the node there,
+ * then comes the next frame. */
 static void port_run(struct vb_sim *s, struct vb_port *p)
 {
 	const struct vb_port *far = &s->port[vb_sim_peer(p->id)];
@@ -151,7 +151,7 @@ static void take_completions(struct vb_sim *s, struct vb_nic *nic)
 	}
 }
 
-/* Whether it has anything left to do: who simulates InfiniBand has to know when nobody has. */
+/* Whether it has anything left to do: a simulation of InfiniBand has to know when nobody has. */
 static void host_count(struct vb_sim *s, struct vb_nic *nic, vb_time deadline)
 {
 	bool is_waiting = deadline != VB_NEVER || vb_hca_has_transmit(nic->hca);
@@ -238,7 +238,7 @@ ALWAYS_INLINE void look_at_port(const struct vb_sim *s, const struct vb_port *p)
 	__builtin_prefetch(&in->lane[0]);
 }
 
-/* What arrives and what waits there. */
+/* Packets that arrive, and packets that wait there. */
 ALWAYS_INLINE void look_at_packets(const struct vb_port *p)
 {
 	const struct vb_frame *f = vb_cable_next(&p->cable);

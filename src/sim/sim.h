@@ -7,7 +7,7 @@
  * here reads a clock or depends on an address, and whatever happens at one instant happens in the
  * order of machine numbers. A run can be stopped and continued at any instant.
  *
- * Who uses it creates QPs and posts work through the verbs of core/hca.h on vb_sim_hca(), from the
+ * The user creates QPs and posts work through the verbs of core/hca.h on vb_sim_hca(), from the
  * callbacks below or between runs, and then calls vb_sim_touch() for each host it used.
  */
 #ifndef VB_SIM_SIM_H
@@ -24,7 +24,7 @@
 
 struct vb_sim;
 
-/* Who uses the simulation. Any callback may be NULL. */
+/* The user of the simulation. Any callback may be NULL. */
 struct vb_sim_app {
 	void *ctx;
 	/* A completion was taken from the CQ of @host. */
@@ -129,8 +129,8 @@ int vb_sim_add_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_faul
 const struct vb_fault *vb_sim_cable_fault(const struct vb_sim *s, uint32_t link);
 
 /*
- * At @at, not before now, cable @link is taken apart, or with @up joined again. What is on it is
- * lost, and so is what its ports send while it is apart; pauses end. Switches send elsewhere from
+ * At @at, not before now, cable @link is taken apart, or with @up joined again. Packets on it are
+ * lost, and so are packets sent on it while it is apart; pauses end. Switches send elsewhere from
  * cfg.reroute later on, where there is another way. At most VB_SIM_LINK_CHANGES_MAX are under way.
  */
 int vb_sim_plan_link(struct vb_sim *s, uint32_t link, bool up, vb_time at);

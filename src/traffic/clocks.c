@@ -14,7 +14,7 @@
 #define STRETCHES_MAX 64u
 #define STRETCH_NS (2 * VB_SEC)
 
-/* What is known of a stretch of the second capture: the shortest apparent times. */
+/* The shortest apparent times in a stretch of the second capture. */
 struct stretch {
 	bool there, back;
 	int64_t least_there, least_back; /* from the first capture to the second; from that */
@@ -34,7 +34,7 @@ static int index_file(const struct vb_traffic *t, uint8_t file, struct vb_map *m
 	for (uint32_t i = 0; i < t->seen_cnt; i++) {
 		const struct seen *s = &t->seen[i];
 
-		/* What Verbena sends to itself is in one capture twice, at either end. */
+		/* A packet that Verbena sends to itself is in one capture twice, at either end. */
 		if (s->file != file || !(s->flags & (SEEN_SENT | SEEN_RECEIVED)))
 			continue;
 		if (!vb_map_put(m, s->key,

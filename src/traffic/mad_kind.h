@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a management datagram to QP1 is, as a number and by name: messages of the connection manager
- * are called as fault rules call them. */
+/* The kind of a management datagram to QP1, as a number and by name: messages of the connection
+ * manager are called as fault rules call them. */
 #ifndef VB_TRAFFIC_MAD_KIND_H
 #define VB_TRAFFIC_MAD_KIND_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plays the packets in the order of time: what was sent again and why, what is not acknowledged,
+ * Plays the packets in the order of time: packets sent again and why, packets not acknowledged,
  * how long answers take; and the steps of the packet sequence. Played twice: the first time marks
  * the packets near what went wrong, whose steps are wanted when not all can be kept.
  *
@@ -302,7 +302,7 @@ int vb_traffic_play_steps(struct vb_traffic *t)
 {
 	struct player p = {.t = t, .is_first = true};
 
-	/* What happens at an end takes a step, too. */
+	/* Each event at an end takes a step, too. */
 	p.keep_all = t->seen_cnt - t->sums.both_ends < VB_TRAFFIC_STEPS_MAX * 3 / 4;
 	play_all(&p);
 	p.is_first = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of src/traffic share, see traffic.h. */
+/* Declarations that the parts of src/traffic share, see traffic.h. */
 #ifndef VB_TRAFFIC_PRIV_H
 #define VB_TRAFFIC_PRIV_H
 
@@ -60,11 +60,11 @@ struct way {
 	bool is_timed;              /* timed waits for its answer since timed_at */
 	struct vb_psn timed;
 	vb_time timed_at;
-	bool responds; /* READ responses: what follows the last one */
+	bool responds; /* READ responses: the PSN behind the last */
 	struct vb_psn response;
 };
 
-/* What a comment says of a QP. */
+/* The rate of a QP, as a comment tells it. */
 struct rate {
 	vb_time at; /* since 1970 */
 	struct vb_rate_note note;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What congestion control allowed the QPs, of the comments that captures have about it. */
+/* The rates that congestion control allowed the QPs, from the comments in captures. */
 #include "traffic/priv.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static int by_time(const void *va, const void *vb)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* What is known of the rates of one end. */
+/* Everything known of the rates of one end. */
 struct end_rates {
 	struct rate first;
 	bool is_known, has_changed;

@@ -23,7 +23,7 @@
 #define SLL_LEN 16u
 #define SLL2_LEN 20u
 #define SLL_OUTGOING 4u      /* PACKET_OUTGOING of Linux */
-#define PACKET_LONGEST 4500u /* headers and the longest payload: what is longer was not sent so */
+#define PACKET_LONGEST 4500u /* headers and the longest payload: a longer one was not sent so */
 
 static uint32_t get_be16(const uint8_t *p)
 {
@@ -70,7 +70,7 @@ static uint32_t link_header(struct vb_pcap_packet *p)
 	}
 }
 
-/* What does not change on the way. The ICRC, where it was captured, speaks for all other bytes. */
+/* Bytes that do not change on the way. The ICRC, where it was captured, speaks for all others. */
 static uint64_t packet_key(const struct vb_udp_frame *u, uint32_t captured)
 {
 	uint8_t bth[VB_BTH_LEN];
@@ -114,7 +114,7 @@ static uint32_t way_of(struct vb_traffic *t, const struct vb_udp_frame *u, const
 	return w;
 }
 
-/* What the MAD is that a packet to QP1 carries; 0: it is no such packet. */
+/* The kind of the MAD that a packet to QP1 carries; 0: it is no such packet. */
 static uint32_t mad_of(const struct vb_udp_frame *u, uint32_t captured, const struct vb_hdr *h)
 {
 	uint32_t at = vb_hdr_len(u->payload);
@@ -162,7 +162,7 @@ static int add_packet(struct vb_traffic *t, const struct vb_pcap_packet *p,
 	return vb_traffic_add_rates(t, p->comment, p->time_ns);
 }
 
-/* One captured packet; what is no packet of RoCEv2 is counted only. */
+/* One captured packet; one that is not of RoCEv2 is counted only. */
 static int take_packet(struct vb_traffic *t, struct vb_pcap_packet *p)
 {
 	struct vb_traffic_file *of = &t->file[t->file_cnt];

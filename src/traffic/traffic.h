@@ -85,7 +85,7 @@ int vb_traffic_read(struct vb_traffic *t, FILE *f, char *why, size_t why_size);
 /* All captures are read: makes the rest of them. 0 or -ENOMEM. */
 int vb_traffic_play(struct vb_traffic *t);
 
-/* What came out. Times are from the first packet on. */
+/* The results. Times are from the first packet on. */
 const struct vb_traffic_file *vb_traffic_file(const struct vb_traffic *t, uint32_t i);
 const struct vb_traffic_sums *vb_traffic_sums(const struct vb_traffic *t);
 const struct vb_series_set *vb_traffic_series(const struct vb_traffic *t);

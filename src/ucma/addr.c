@@ -44,7 +44,7 @@ static uint16_t ib_emit(const struct vb_ucma_addr *a, uint8_t *bytes, uint32_t r
 	be64_put(ib + 24, a->sid);
 	be64_put(ib + 32, a->sid_mask);
 	memcpy(ib + 40, &scope, sizeof scope);
-	/* What is as long as a sockaddr_in6 takes the beginning. */
+	/* A buffer as long as a sockaddr_in6 takes the beginning. */
 	memcpy(bytes, ib, room < sizeof ib ? room : sizeof ib);
 	return VB_UCMA_SOCKADDR_IB;
 }

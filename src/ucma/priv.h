@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of src/ucma share: files, ids, events, groups and what each file does for others.
- */
+/* Declarations of src/ucma: files, ids, events, groups and what each file does for others. */
 #ifndef VB_UCMA_PRIV_H
 #define VB_UCMA_PRIV_H
 
@@ -15,7 +14,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* What an id may be asked for; each command checks it. CMP-37 */
+/* The state of an id decides what it may be asked for; each command checks it. CMP-37 */
 enum vb_ucma_state {
 	VB_UCMA_IDLE = 1 << 0,
 	VB_UCMA_ADDR_BOUND = 1 << 1,
@@ -120,7 +119,7 @@ struct vb_ucma_ask {
 	struct vb_sa_msg msg;
 };
 
-/* Whose a struct vb_cm_conn is, by its first member. */
+/* The owner of a struct vb_cm_conn, by its first member. */
 enum vb_ucma_owner { VB_UCMA_OWNER_SERVICE, VB_UCMA_OWNER_ID };
 
 struct vb_ucma_id {
@@ -151,7 +150,7 @@ struct vb_ucma_id {
 	int32_t backlog; /* requests that may still wait */
 	int32_t backlog_max;
 	uint32_t dropped; /* requests that found none left */
-	/* What became of its connection, view.h. */
+	/* How its connection ended, view.h. */
 	enum vb_ucma_end end;
 	uint16_t end_reason;
 	vb_time ended;
@@ -182,7 +181,7 @@ struct vb_ucma {
 	uint16_t port_last_given;
 	struct vb_ucma_past past[2]; /* [1]: failures */
 	uint32_t *version;           /* ahead.h; NULL: nobody wants to know */
-	/* What is kept, keep.h. */
+	/* The state that is kept, keep.h. */
 	bool has_region;
 	struct vb_ucma_region region;
 	struct vb_list touched, fresh;
@@ -226,7 +225,7 @@ struct vb_ucma_event *vb_ucma_event_add(struct vb_ucma_id *id, enum vb_ucma_even
 					int32_t status);
 void vb_ucma_event_free(struct vb_ucma_event *ev);
 void vb_ucma_file_touch(struct vb_ucma_file *f);
-/* Takes the next one that is not out: what GET_EVENT does with the accounts. -EAGAIN */
+/* Takes the next one that is not out: the accounts of GET_EVENT. -EAGAIN */
 int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out);
 /* Whether an event of @mc is out; with NULL, of @id, or that names it. */
 bool vb_ucma_event_is_out(const struct vb_ucma_id *id, const struct vb_ucma_mc *mc);
@@ -261,7 +260,7 @@ static inline void vb_ucma_file_assert(const struct vb_ucma_file *f)
 
 /* view.c */
 void vb_ucma_id_note(struct vb_ucma_id *id, enum vb_ucma_end end, uint16_t reason, vb_time now);
-/* The id is about to end: what became of its connection is kept. */
+/* The id is about to end: the fate of its connection is kept. */
 void vb_ucma_id_remember(struct vb_ucma_id *id, vb_time now);
 
 /* bind.c */
@@ -305,7 +304,7 @@ static inline bool vb_ucma_is_ib(const struct vb_ucma *u)
 int vb_ucma_ask_path(struct vb_ucma_id *id, uint32_t timeout_ms, vb_time now);
 int vb_ucma_ask_join(struct vb_ucma_mc *mc, vb_time now);
 void vb_ucma_ask_leave(struct vb_ucma_mc *mc);
-/* What was asked for @mc, or with NULL for @id, is not waited for any more. */
+/* Answers for @mc, or with NULL for @id, are not awaited any more. */
 void vb_ucma_asks_cancel(struct vb_ucma_id *id, const struct vb_ucma_mc *mc);
 bool vb_ucma_asks_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN]);
 void vb_ucma_asks_take(struct vb_ucma *u, const uint8_t mad[VB_MAD_LEN], vb_time now);
@@ -315,7 +314,7 @@ void vb_ucma_asks_timeout(struct vb_ucma *u, vb_time now);
 /* mcast.c: joining has an end. */
 void vb_ucma_join_tell(struct vb_ucma_mc *mc, int status);
 
-/* connect.c: what a program asks for. */
+/* connect.c: the commands of a program. */
 struct vb_ucma_call {
 	struct vb_ucma_file *file, *other;
 	struct vb_ucma_id *id; /* NULL: the command names none */
@@ -333,7 +332,7 @@ int vb_ucma_do_reject(struct vb_ucma_call *c);
 int vb_ucma_do_disconnect(struct vb_ucma_call *c);
 int vb_ucma_do_notify(struct vb_ucma_call *c);
 
-/* request.c: what comes from the connection manager. */
+/* request.c: the events of the connection manager. */
 void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time now);
 
 /* query.c, option.c, mcast.c */

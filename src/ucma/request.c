@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What peers say: requests find their listener by what the IP header in them names, and everything
- * else becomes an event of its id. CMP-11, CMP-17, CMP-25, CMP-28, CMP-30, CMP-35, CMP-36, CMP-44,
+ * Messages of peers: requests find their listener by what the IP header in them names, and all else
+ * becomes an event of its id. CMP-11, CMP-17, CMP-25, CMP-28, CMP-30, CMP-35, CMP-36, CMP-44,
  * CMP-45
  */
 #include "ucma/priv.h"
@@ -11,7 +11,7 @@
 #define MRA_TIMEOUT 24 /* a duplicate is told to wait so long, 4.096 us * 2^n */
 #define QPT_ANY 0
 
-/* What a request is about, whether it is a REQ or a SIDR_REQ. */
+/* The content of a request, whether it is a REQ or a SIDR_REQ. */
 struct request {
 	uint64_t service_id;
 	uint8_t qp_type;
@@ -117,7 +117,7 @@ static bool listener_takes(const struct vb_ucma_id *id, const struct request *r)
 	return is_ib || !id->af_only || id->src.family == r->ip.dst.family;
 }
 
-/* Who of those that listen for the service is meant: one with this address before one with any. */
+/* The listener of the service that is meant: one with this address before one with any. */
 static struct vb_ucma_id *listener_of(const struct vb_ucma_service *s, const struct request *r)
 {
 	struct vb_ucma_id *found = NULL;
@@ -196,7 +196,7 @@ static void conn_param_fill(struct vb_ucma_conn_param *to, const struct vb_cm_ev
 	to->private_data_len = (uint8_t)r->user_len;
 	to->qp_num = req->qpn;
 	to->srq = req->srq;
-	/* Seen from here: what the peer sends at once is what this side has to take. CMP-05 */
+	/* Seen from here: this side has to take what the peer sends at once. CMP-05 */
 	to->responder_resources = req->init_depth;
 	to->initiator_depth = req->resp_resources;
 	to->flow_control = req->flow_control;
@@ -364,7 +364,7 @@ static void on_message(struct vb_ucma_id *id, const struct vb_cm_event *ev)
 	}
 }
 
-/* What an event says of how the connection ended. */
+/* Notes how the connection ended, as an event says it. */
 static void end_note(struct vb_ucma_id *id, const struct vb_cm_event *ev, vb_time now)
 {
 	const struct vb_cm_msg *m = &ev->msg;

@@ -55,7 +55,7 @@ struct vb_ucma_view {
 	vb_time ended; /* end; 0: not */
 };
 
-/* Who uses @f: the process, and its name of at most 15 bytes. */
+/* The user of @f: the process, and its name of at most 15 bytes. */
 void vb_ucma_file_set_user(struct vb_ucma_file *f, uint32_t pid, const char *name);
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this library and rdma-core's must agree on, checked when it is compiled: the core's numbers
+ * The agreement with rdma-core's library, checked when this one is compiled: the core's numbers
  * are those of <infiniband/verbs.h>, and the structures that inline functions in programs touch lie
  * as the public ABI of libibverbs.so.1 has them on 64-bit machines, since rdma-core 44. Structures
- * grow: what is relied on is where members lie, and that no structure is shorter than it was.
+ * grow: this relies on where members lie, and on no structure being shorter than it was.
  */
 #include "verbs/later.h"
 #include "verbs/priv.h"
@@ -148,7 +148,7 @@ OFFSET(struct ibv_sge, length, offsetof(struct vb_sge, length));
 OFFSET(struct ibv_sge, lkey, offsetof(struct vb_sge, lkey));
 
 #if UINTPTR_MAX == UINT64_MAX
-/* What ibv_poll_cq() and its like go through. */
+/* The operations that ibv_poll_cq() and its like go through. */
 OFFSET(struct ibv_context, ops, 8);
 OFFSET(struct ibv_context_ops, alloc_mw, 7 * 8);
 OFFSET(struct ibv_context_ops, poll_cq, 11 * 8);
@@ -221,7 +221,7 @@ OFFSET(struct vb_ibv_srq, ibv, 0);
 OFFSET(struct vb_ibv_qp, ibv, 0);
 OFFSET(struct vb_ibv_qp, ex, 0);
 
-/* What later.h declares for older headers. */
+/* The declarations of later.h for older headers. */
 #ifdef VB_HEADERS_HAVE_LATER
 #define ALIKE(ours, theirs, member)                                                                \
 	_Static_assert(offsetof(ours, member) == offsetof(theirs, member) &&                       \

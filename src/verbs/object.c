@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A set of pointers with the kind of each: open addressing with linear probing, at most half full.
- * What behind a gap belongs before it moves up when an entry goes, so there are no tombstones.
+ * When an entry goes, those behind the gap that belong before it move up: there are no tombstones.
  */
 #include "verbs/object.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs objects: what stands behind each pointer that libibverbs' API hands out. Every object
+ * The verbs objects behind each pointer that libibverbs' API hands out. Every object
  * begins with rdma-core's public structure, which is ABI, and holds the core's object. Calls take
  * the engine's lock, except where a comment says otherwise; in a forked child they answer EIO,
  * because the adapter stayed with the parent.
@@ -32,7 +32,7 @@
 #define VB_IBV_VENDOR 0xffffff
 /* The first port of a verbs device, of RoCE the only one. */
 #define VB_IBV_PORT 1
-/* What a network device that does not know its speed (loopback) is taken for. */
+/* The assumed speed of a network device that does not know its own (loopback). */
 #define VB_IBV_UNKNOWN_MBPS 100000
 
 struct vb_ring_qp;
@@ -50,17 +50,17 @@ struct vb_ibv_device {
 };
 
 /*
- * What contexts of one command descriptor share: ibv_import_device() opens another context on the
- * objects of the first. They live until the last of these contexts is closed. Under the lock.
+ * The state that contexts of one command descriptor share: ibv_import_device() opens another
+ * context on the objects of the first. They live until the last context is closed. Under the lock.
  */
 struct vb_ibv_file {
 	dev_t dev; /* which descriptor that is */
 	ino_t ino;
 	uint32_t open_cnt;       /* contexts that are not closed */
 	struct vb_list contexts; /* by vb_ibv_context.in_file, closed ones too */
-	/* What other processes may import from here; NULL: nothing. */
+	/* The objects that other processes may import from here; NULL: none. */
 	struct vb_export_table *table;
-	/* Imported from another process: what it has. NULL: opened by this one. */
+	/* Imported from another process: its table. NULL: opened by this one. */
 	const struct vb_export_table *remote;
 };
 
@@ -82,7 +82,7 @@ struct vb_ibv_context {
 	/* By port number less 1: this device's entries, see vb_ibv_refresh(), and events. */
 	struct vb_device table[VB_DEVICES_MAX];
 	struct vb_evq_node ports[VB_DEVICES_MAX];
-	/* What was created and not yet destroyed, for ibv_close_device(). */
+	/* The objects created and not yet destroyed, for ibv_close_device(). */
 	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels, tds, dms, xrcds, comp_cntrs;
 };
 
@@ -115,7 +115,7 @@ struct vb_ibv_ring {
 	uint64_t type;
 };
 
-/* Device memory; what imports share. */
+/* Device memory; imports share it. */
 struct vb_ibv_dm_mem {
 	uint8_t *p;
 	size_t length;
@@ -135,7 +135,7 @@ struct vb_ibv_dm {
 	struct vb_ibv_dm_mem *mem;
 };
 
-/* What stands behind a region and its imports. */
+/* The state that a region shares with its imports. */
 struct vb_ibv_mr_share {
 	struct vb_mr *core; /* NULL: deregistered */
 	uint32_t refs;
@@ -246,7 +246,7 @@ struct vb_ibv_qp {
 	uint32_t csr_index; /* from vb_engine_index_qp() */
 	/* XRC_RECV: a handle of a QP that lives as long as it has handles. */
 	struct vb_ibv_xrcd *xrcd;
-	struct vb_ibv_dv *dv;   /* of DC, and with WQEs as bytes: what mlx5dv sees */
+	struct vb_ibv_dv *dv;   /* of DC, and with WQEs as bytes: the part for mlx5dv */
 	struct vb_list handles; /* the others of the same QP; a ring without a head */
 	bool sq_sig_all;
 	bool is_remote; /* XRC_RECV: of a target in another process */
@@ -333,7 +333,7 @@ static inline int vb_ibv_fail(int err)
  * errno.
  */
 int vb_ibv_acquire(struct vb_engine **out);
-/* refuse.c: what no errno can say: one line on standard error, unless *@said, which is then set. */
+/* refuse.c: one line on standard error where no errno says it, unless *@said, which is then set. */
 __attribute__((format(printf, 2, 3))) void vb_ibv_complain(_Atomic bool *said, const char *format,
 							   ...);
 /* The port's entry in the device table, as c->table has it; NULL: the device has no such port. */
@@ -349,7 +349,7 @@ static inline bool vb_ibv_is_ib(const struct vb_ibv_context *c)
 	return c->is_ib;
 }
 
-/* ib_port.c: what a port of InfiniBand says of itself. */
+/* ib_port.c: the attributes of an InfiniBand port. */
 void vb_ibv_ib_port_show(const struct vb_device *d, struct ibv_port_attr *a);
 
 /* table.c: brings c->table up to date and raises the events of what changed. Under the lock. */
@@ -455,8 +455,8 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 int vb_ibv_mr_free(struct vb_ibv_mr *mr);
 
 /* import.c */
-/* What the process that @c is imported from has by @handle, as vb_import_find(). ENOENT: or it is
- * imported from none. */
+/* The entry of @handle in the process that @c is imported from, as vb_import_find(). ENOENT: or it
+ * is imported from none. */
 int vb_ibv_find_export(const struct vb_ibv_context *c, enum vb_export_kind kind, uint32_t handle,
 		       struct vb_export_entry *e, const uint32_t **lease, uint32_t *leased);
 /* Device memory of it, in *out with one reference. 0 or an errno. */

@@ -14,13 +14,13 @@
 
 _Thread_local int vb_ibv_errno;
 
-/* What was noted and not yet told. */
+/* The reason that was noted and not yet told. */
 static _Thread_local struct {
 	int err; /* 0: nothing */
 	char text[VB_REFUSED_TEXT_MAX - VERB_MAX - 2];
 } noted;
 
-/* What libverbena-trace.so has not asked for yet. */
+/* The reason that libverbena-trace.so has not asked for yet. */
 static _Thread_local struct {
 	bool is_new;
 	char text[sizeof noted.text];

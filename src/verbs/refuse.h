@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why verbs refuse. Whoever finds a mistake of the caller's notes it for its thread with
+ * Why verbs refuse. Code that finds a mistake of the caller's notes it for its thread with
  * VB_IBV_WHY() or vb_ibv_why_core(); the verb that refuses ends with vb_ibv_refuse(), which keeps
  * what was noted for `verbena explain`, and prints it where VERBENA_LOG is set. Nothing here runs
  * when a verb succeeds. tests/structure looks for errnos without a reason.
@@ -16,7 +16,7 @@ struct vb_ibv_context;
 __attribute__((cold, format(printf, 2, 3))) void vb_ibv_note_why(int err, const char *format, ...);
 /* ... and gives @err, which it takes twice. */
 #define VB_IBV_WHY(err, ...) (vb_ibv_note_why((err), __VA_ARGS__), (err))
-/* What this thread has noted stands for @err, which it gives. */
+/* The reason that this thread has noted stands for @err. Returns @err. */
 __attribute__((cold)) int vb_ibv_why_as(int err);
 /* Drops what this thread has noted: a verb refuses without a reason. */
 __attribute__((cold)) void vb_ibv_forget_why(void);

@@ -2,8 +2,8 @@
 /*
  * The calls by which a program sets what SIGSEGV and SIGBUS do: they come here first, so that the
  * guard of registered memory stays in front of the program's handlers and the program sees its own.
- * See link/guard.h. Who goes around them by a system call replaces the guard's handler until the
- * next registration; Go's runtime does so, and passes faults in C code to the handler before it.
+ * See link/guard.h. A system call that goes around them replaces the guard's handler until the next
+ * registration; Go's runtime makes one, and passes faults in C code to the handler before it.
  */
 #include "link/guard.h"
 #include "verbs/priv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What waits for company, so that one GSO batch takes what would be several: work requests for the
- * next ones, and an acknowledgement for a reply. See wait.h.
+ * Sends that wait for company, so that one GSO batch replaces several: work requests for the next
+ * ones, and an acknowledgement for a reply. See wait.h.
  *
  * On an idle connection the first packet leaves at once. While there is work in flight a posted
  * request can wait for the next step, which is never far: the program polls for the completions of
@@ -97,7 +97,7 @@ void vb_wait_unreplied(struct vb_wait *w, bool was_held, vb_time now)
 vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
 		    vb_dur leeway)
 {
-	/* Timers wait while an answer is held: what would stop them may travel with it. */
+	/* Timers wait while an answer is held: packets that stop them may travel with it. */
 	vb_time timer = w->held == VB_HELD_ANSWER ? VB_NEVER : vb_time_after(work->timer, leeway);
 	vb_time due = vb_time_min(timer, work->other);
 

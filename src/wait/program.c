@@ -3,15 +3,15 @@
  * The program's threads: whether they poll, sleep, or are away, and what one does that polls in
  * vain. See wait.h.
  *
- * A machine is oversubscribed when more programs poll than there are processors. Whoever polls in
- * vain there keeps a processor from those it waits for, and from a progress thread that would read
- * what it has sent. First it only lets others run. When that takes long, others did run: for a
- * while a program that does nothing but poll sleeps in its polls until a packet comes, a moment at
- * most. Then it is asked again, and the while doubles for as long as the answer is the same. A
- * program that does something else between two polls is not held up. The progress thread stays
- * parked for longer in the meantime, because a program that polls may have to wait for a processor,
- * and to take its packets from it would only make two threads of one. Not with a silent link, where
- * a descriptor alone does not tell who waits.
+ * A machine is oversubscribed when more programs poll than there are processors. A program that
+ * polls in vain there keeps a processor from those it waits for, and from a progress thread that
+ * would read what it has sent. First it only lets others run. When that takes long, others did run:
+ * for a while a program that does nothing but poll sleeps in its polls until a packet comes, a
+ * moment at most. Then it is asked again, and the while doubles for as long as the answer is the
+ * same. A program that does something else between two polls is not held up. The progress thread
+ * stays parked for longer in the meantime, because a program that polls may have to wait for a
+ * processor, and to take its packets from it would only make two threads of one. Not with a silent
+ * link, where a descriptor alone does not tell who waits.
  */
 #include "wait/wait.h"
 

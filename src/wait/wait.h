@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the program does. */
+/* The program's activity. */
 enum vb_wait_program {
 	VB_PROGRAM_AWAY,  /* it computes, or sleeps by itself */
 	VB_PROGRAM_POLLS, /* it polls steadily */
@@ -45,28 +45,28 @@ enum vb_wait_sleeper {
 	VB_SLEEPER_WOKEN   /* waits there, and has been told that its event is there */
 };
 
-/* What there is to send and waits for company. */
+/* The sends that wait for company. */
 enum vb_wait_held {
 	VB_HELD_NOTHING,
 	VB_HELD_REQUESTS, /* work requests that were posted, for the next ones */
 	VB_HELD_ANSWER    /* an acknowledgement, for a reply of the program */
 };
 
-/* What a thread does that polled and found nothing. */
+/* The next step of a thread that polled and found nothing. */
 enum vb_wait_idle {
 	VB_IDLE_RETURN, /* it returns at once... */
 	VB_IDLE_YIELD,  /* ... after it has let others run... */
 	VB_IDLE_NAP     /* ... or has slept until a packet comes, a moment at most */
 };
 
-/* What a work request was posted on. */
+/* The work in flight where a work request was posted. */
 enum vb_wait_flight {
 	VB_FLIGHT_NONE,   /* nothing is in flight there */
 	VB_FLIGHT_SOME,   /* something is, and its completion brings the program back */
 	VB_FLIGHT_UNKNOWN /* UC, UD: nothing tells */
 };
 
-/* What the engine has to do that no packet announces; times, or VB_NEVER. */
+/* The engine's work that no packet announces; times, or VB_NEVER. */
 struct vb_wait_work {
 	vb_time timer;     /* of the core: may be late by VB_WAIT_LEEWAY_NS */
 	vb_time other;     /* all else; a time that has passed: there is something to do now */
@@ -102,7 +102,7 @@ struct vb_wait {
 	uint32_t look_on_in_vain; /* times in a row that no other packet of a stream came... */
 	uint32_t look_on_skip;    /* ... and packets to take without waiting for the next */
 
-	/* What waits for company */
+	/* Sends that wait for company */
 	enum vb_wait_held held;
 	vb_time held_since;   /* when the answer was ready, or the first request posted */
 	uint32_t request_cnt; /* requests that are held */
@@ -182,7 +182,7 @@ struct vb_nap {
 	bool once; /* on an oversubscribed machine: one nap, to the time when a poll is overdue */
 };
 
-/* What a look without the lock needs: the count of the program's progress, and whether it polls. */
+/* Input of a look without the lock: the count of the program's progress, and whether it polls. */
 uint64_t vb_wait_glance(const struct vb_wait *w);
 void vb_nap_begin(struct vb_nap *n, const struct vb_wait *w, vb_time now);
 /* The nap is over; the program's progress is @glance now, and somebody holds the lock, or does not.
@@ -204,7 +204,7 @@ void vb_wait_sent(struct vb_wait *w);
 /* An answer has left without a reply, by @now; @was_held for one. */
 void vb_wait_unreplied(struct vb_wait *w, bool was_held, vb_time now);
 
-/* When @work is to be begun, timers late by @leeway; what is held counts. */
+/* When @work is to be begun, timers late by @leeway; sends that are held count. */
 vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
 		    vb_dur leeway);
 

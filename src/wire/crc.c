@@ -31,9 +31,9 @@ static inline uint32_t copy_isal(uint32_t state, uint8_t *to, const uint8_t *fro
 #define FOLD_MIN 384 /* below, ISA-L is as fast */
 
 /*
- * What carries a 128-bit remainder n bits further: x^(n+32) and x^(n-32) modulo the polynomial,
- * reflected, times x. Four registers are folded at once, so n is what they hold together; or, of
- * what lies before a copy, one part of 128 bits after the other.
+ * The factors that carry a 128-bit remainder n bits further: x^(n+32) and x^(n-32) modulo the
+ * polynomial, reflected, times x. Four registers are folded at once, so n is what they hold
+ * together; or, of the bytes before a copy, one part of 128 bits after the other.
  */
 #define FOLD_128 INT64_C(0x0ccaa009e), INT64_C(0x1751997d0)
 #define FOLD_1024 INT64_C(0x14a7fe880), INT64_C(0x1e88ef372)
@@ -63,8 +63,8 @@ WIDEST static inline __m512i fold_widest(__m512i a, __m512i k, __m512i next)
 					 0x96 /* their sum */);
 }
 
-/* Keeps the compiler from reading anew what somebody may have changed meanwhile: what is copied and
- * what is fed are the same bytes. */
+/* Keeps the compiler from reading again what somebody may have changed meanwhile: the bytes copied
+ * and the bytes fed are the same. */
 #define READ_ONCE(r) __asm__("" : "+v"(r))
 
 /* The bytes at @i of @p, which are copied to @to unless that is NULL. */
@@ -102,14 +102,14 @@ WIDE static uint32_t crc32_wide(uint32_t state, uint8_t *to, const uint8_t *p, s
 		c = fold_wide(c, k, take_wide(to, p, i + 64));
 		d = fold_wide(d, k, take_wide(to, p, i + 96));
 	}
-	/* What has been folded is a message that leaves the same remainder. */
+	/* The folded registers are a message that leaves the same remainder. */
 	r[0] = a, r[1] = b, r[2] = c, r[3] = d;
 	state = crc32_isal(0, (const uint8_t *)r, sizeof r);
 	return to ? copy_isal(state, to + i, p + i, len - i) : crc32_isal(state, p + i, len - i);
 }
 
 /*
- * What the register @state leaves to be added to the 128 bits behind @end, when it is fed the @head
+ * The value to add to the 128 bits behind @end when the register @state has been fed the @head
  * bytes before that. They are filled up in front, where zeros leave a register of zero as it is.
  */
 WIDEST static inline __m128i feed_head(uint32_t state, const uint8_t *end, size_t head)

@@ -40,7 +40,7 @@ enum vb_nak {
 };
 
 /*
- * What became of a packet. The value is the counter's index and the trace field as well; the rows
+ * The fate of a packet. The value is the counter's index and the trace field as well; the rows
  * (name and meaning) are in verdict.def.
  */
 enum vb_verdict {

@@ -181,7 +181,7 @@ static const uint32_t rewind_bytes[] = {
 bool vb_icrc_solve_id(uint32_t computed, uint32_t received, uint16_t guess, size_t behind,
 		      uint16_t *id)
 {
-	/* What the wrong identification did to the register, taken back to before its 2 bytes. */
+	/* The wrong identification's effect on the register, taken back to before its 2 bytes. */
 	uint32_t diff = computed ^ received;
 	size_t back = behind + 2;
 

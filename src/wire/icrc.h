@@ -20,7 +20,7 @@
 
 #define VB_ROCE_PORT 4791
 
-/* What the pseudo header takes from outside the BTH. */
+/* The values that the pseudo header takes from outside the BTH. */
 struct vb_icrc_udp {
 	struct vb_gid src, dst; /* both IPv4 (mapped) or both IPv6 */
 	uint16_t sport, dport;
@@ -33,7 +33,7 @@ struct vb_icrc_udp {
 uint32_t vb_icrc_start(const struct vb_icrc_udp *u, uint32_t udp_payload);
 
 /* The same of a packet on an InfiniBand link: over its LRH, when no GRH follows it, else over the
- * LRH, which routers write again, and the GRH. What stands behind them continues. LNK-07, LNK-08 */
+ * LRH, which routers write again, and the GRH. The bytes behind them continue. LNK-07, LNK-08 */
 uint32_t vb_icrc_start_local(const uint8_t lrh[VB_LRH_LEN]);
 uint32_t vb_icrc_start_global(const uint8_t grh[VB_GRH_LEN]);
 

@@ -68,7 +68,7 @@ const struct vb_opcode_info vb_opcode[256] = {
 #include "wire/opcode.def"
 #undef OPERATION
 
-/* What XRC has, DC has. */
+/* DC has the operations of XRC. */
 #define OPERATION(op, rc, uc, ud, xrc, ext, flags) xrc(ROW(DC, op, (ext) | DCETH, flags))
 #include "wire/opcode.def"
 #undef OPERATION

@@ -59,7 +59,7 @@ struct vb_tx {
 	uint8_t hdr[VB_HDR_MAX];
 };
 
-/* What a fault does to a packet that leaves; only a link that makes faults sets it. */
+/* The effect of a fault on a packet that leaves; only a link that makes faults sets it. */
 struct vb_tx_fate {
 	uint64_t damage; /* not 0: bits of the headers are flipped behind the ICRC, chosen by it */
 	uint16_t mark;   /* for the capture: enum vb_fault_mark */

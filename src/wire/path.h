@@ -91,8 +91,8 @@ static inline bool vb_path_is_from(const struct vb_path *from, const struct vb_p
 	return vb_path_has_lid(own) ? from->slid == own->dlid : vb_gid_eq(&from->sgid, &own->dgid);
 }
 
-/* What stands for the receiver alone, to tell receivers apart: its GID, or its LID in one that
- * nobody has. */
+/* The GID that stands for the receiver alone, to tell receivers apart: its own, or one that nobody
+ * has, with its LID. */
 static inline struct vb_gid vb_path_receiver(const struct vb_path *p)
 {
 	struct vb_gid g = p->dgid;

@@ -47,8 +47,8 @@ static inline bool vb_pkey_passes(const uint16_t *table, uint32_t cnt, uint16_t 
 }
 
 /*
- * Whoever has the @cnt entries at @table may send a packet with @pkey: that is what a switch asks
- * where it comes in, by the table of its port, which a subnet manager makes that of the end node
+ * A node with the @cnt entries at @table may send a packet with @pkey: a switch asks that where the
+ * packet comes in, by the table of its port, which a subnet manager makes that of the end node
  * there. A limited member is one; a full member's key is only a full member's. Whether the receiver
  * takes it is asked where it goes out.
  */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Where reading is: what is left of the WQE. */
+/* Where reading is: the rest of the WQE. */
 struct reader {
 	const uint8_t *at;
 	uint32_t left; /* bytes */
@@ -123,7 +123,7 @@ static enum vb_wqe_fault read_remote(struct reader *r, struct vb_send_wr *wr)
 	s = next_segment(r, VB_ATOMIC_BYTES);
 	if (!s)
 		return VB_WQE_FAULT_DS;
-	/* IBT-42: what is swapped in, or added, stands first. */
+	/* IBT-42: the value that is swapped in, or added, stands first. */
 	if (wr->opcode == VB_WR_FETCH_ADD) {
 		wr->compare_add = vb_wqe_get(s, VB_ATOMIC_SWAP_ADD);
 	} else {
@@ -232,7 +232,7 @@ bool vb_wqe_read(const struct vb_wqe_queue *q, const uint8_t *wqe, uint32_t bloc
 		out->fault = VB_WQE_FAULT_OPCODE;
 		return false;
 	}
-	/* Whatever stands behind a NOP's control segment. */
+	/* Segments behind a NOP's control segment do not matter. */
 	if (out->opcode == VB_WQE_NOP)
 		return true;
 	out->fault = read_address(q, &r, out);

@@ -63,7 +63,7 @@ struct vb_av {
 void vb_av_get(const uint8_t *segment, struct vb_av *av);
 void vb_av_put(uint8_t *segment, const struct vb_av *av);
 
-/* What of a QP its WQEs depend on. */
+/* The properties of a QP that its WQEs depend on. */
 struct vb_wqe_queue {
 	enum vb_qp_type type;
 	uint32_t qpn;
@@ -140,7 +140,7 @@ struct vb_cqe {
 	const uint8_t *data;
 	uint32_t data_max;
 };
-/* Writes the 64 bytes but for the last one, which it returns: whoever sees that has all others. */
+/* Writes the 64 bytes but for the last one, which it returns: a reader of that has all others. */
 uint8_t vb_cqe_write(const struct vb_cqe *c, uint32_t owner, uint8_t *to);
 uint8_t vb_cqe_syndrome(enum vb_wc_status status);
 /*
@@ -181,13 +181,13 @@ const char *vb_wqe_opcode_text(uint32_t opcode);
 /* A field, for readers of queues. */
 struct vb_wqe_shown {
 	const char *name;
-	const char *word; /* what the number stands for; NULL: for itself */
+	const char *word; /* that the number stands for; NULL: for itself */
 	uint64_t value;
 	uint8_t hex_digits; /* of a number that names something, or is an address; 0: it counts */
 };
 
 /* Is told of each segment, @bytes bytes at @s, byte @from of the WQE or entry, and then of its
- * fields; what is 0 and says nothing is left out. */
+ * fields; a field that is 0 and says nothing is left out. */
 struct vb_wqe_visitor {
 	void *ctx;
 	void (*segment)(void *ctx, const char *name, const uint8_t *s, uint32_t from,
@@ -204,7 +204,7 @@ void vb_cqe_walk(const uint8_t *entry, uint32_t bytes, const struct vb_wqe_visit
 void vb_cqe_walk_array(const uint8_t *array, uint32_t cnt, bool sends,
 		       const struct vb_wqe_visitor *v);
 
-/* A visitor that writes lines, each a run of bytes and its fields; what has no room is left out. */
+/* A visitor that writes lines, each some bytes and their fields; text without room is left out. */
 struct vb_wqe_page {
 	struct vb_wqe_visitor visitor;
 	char *to;

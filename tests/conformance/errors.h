@@ -21,8 +21,8 @@
 
 enum side { REQUESTER, RESPONDER, SIDES };
 
-/* What has completed into the CQ of a side, by a QP that is not of the case, before the QPs of the
- * case are brought up. FULL: as much as it takes. OVERRUN: one more. */
+/* The completions in the CQ of a side, by a QP that is not of the case, before the QPs of the case
+ * are brought up. FULL: as many as it takes. OVERRUN: one more. */
 enum cq_room { CQ_ROOM, CQ_FULL, CQ_OVERRUN };
 #define FILL_WR_ID UINT64_C(1000000)
 
@@ -60,7 +60,7 @@ struct window {
 struct work {
 	uint64_t wr_id;
 	enum vb_wr_opcode opcode;
-	uint32_t flags; /* set of enum vb_send_flag; what is posted is signaled */
+	uint32_t flags; /* set of enum vb_send_flag; posted work is signaled */
 	uint8_t *addr;
 	uint32_t len, lkey, sge_cnt;
 	uint64_t remote_addr;
@@ -87,7 +87,7 @@ struct done {
 	enum vb_wc_status status;
 };
 
-/* What is asked of a queue. */
+/* The sizes that are asked of a queue. */
 #define SGE_MAX 2u
 #define INLINE_MAX 64u
 #define QUEUE_WRS 4u
@@ -124,7 +124,7 @@ struct region register_region(enum side side, bool other_pd, uint32_t access);
 void deregister_region(struct region *r);
 struct window allocate_window(enum side side, bool other_pd, uint8_t type);
 void free_window(struct window *w);
-/* What the requester's send queue has in fact: requests, SGEs of each, bytes of inline data. */
+/* The real sizes of the requester's send queue: requests, SGEs of each, bytes of inline data. */
 struct send_room {
 	uint32_t wrs, sges, inline_bytes;
 } send_room(void);
@@ -137,14 +137,14 @@ struct send_room {
 int post_send(enum side side, const struct work *w, uint32_t cnt, uint32_t *taken);
 /* The same to the responder. */
 int post_receives(const struct work *w, uint32_t cnt, uint32_t *taken);
-/* What the receive queue, or the SRQ, has in fact. */
+/* The real sizes of the receive queue, or the SRQ. */
 struct receive_room {
 	uint32_t wrs, sges;
 } receive_room(void);
 void set_srq_limit(uint32_t limit);
 
-/* What must come: so many completions and these events at each side, and *@moved (unless NULL) is
- * no longer @was. */
+/* The results that must come: so many completions and these events at each side, and *@moved
+ * (unless NULL) is no longer @was. */
 struct awaited {
 	uint32_t done[SIDES], events[SIDES];
 	const uint8_t *moved;
@@ -166,8 +166,8 @@ uint8_t *block_of(enum side side);
 uint64_t address_of(enum side side, const uint8_t *p);
 
 /*
- * What both sets of functions note of a side (errors_side.c): its completions, and the events of
- * its QP, SRQ and CQ other than COMM_EST. A new world begins with none.
+ * The notes of both sets of functions about a side (errors_side.c): its completions, and the events
+ * of its QP, SRQ and CQ other than COMM_EST. A new world begins with none.
  */
 void note_nothing(void);
 void note_completion(enum side side, uint64_t wr_id, enum vb_wc_status status);

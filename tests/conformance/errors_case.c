@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is wrong in a case of the matrix, and what has to be there for it. See errors_row.h. */
+/* The fault in a case of the matrix, and the objects and rights that it needs. See errors_row.h. */
 #include "errors_case.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@
 /* Three packets of the path MTU that all but UD have. */
 #define LONG_LEN (2 * PATH_MTU_BYTES + 1)
 #define GRH_LEN 40u
-/* What differs by it is not there. Numbers of QPs keep the low byte, by which Verbena tells the
- * processes of a host apart. */
+/* A key or number that differs by this is nobody's. Numbers of QPs keep the low byte, by which
+ * Verbena tells the processes of a host apart. */
 #define KEY_ERROR 0x5a5a5500u
 #define NUMBER_ERROR 0x5a5a00u
 

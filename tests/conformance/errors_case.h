@@ -20,7 +20,7 @@ struct play {
 	struct window window;        /* of the requester for its local work, else the responder's */
 	uint32_t window_rkey;        /* that the work names */
 	struct work work, recv;
-	const uint8_t *there; /* what the work names of the responder's memory */
+	const uint8_t *there; /* the responder's memory that the work names */
 	uint32_t posts, receives;
 	uint32_t taken; /* of the posts */
 	uint8_t before[SIDES][BLOCK];
@@ -31,8 +31,8 @@ void case_name(const struct row *row, enum op op, bool builds, char *to, size_t 
 /* Says that something was not as the row has it. */
 void wrong(struct play *p, const char *what, const char *is, const char *should);
 
-/* What must be known before the QPs are made: p->setup, of which @builds is given, and what follows
- * it. */
+/* The parts that must be known before the QPs are made: p->setup, of which @builds is given, and
+ * the parts that follow from it. */
 void case_plan(struct play *p);
 /* With the world open: regions, windows, and the requests. */
 void case_prepare(struct play *p);

@@ -86,8 +86,8 @@ static void check_side(struct play *p, enum side side, int status, uint64_t wr_i
 	}
 }
 
-/* What completes: nothing that was refused. SUCCESS at the responder means a completion only where
- * a receive is taken. */
+/* The status of the completion: NONE for a refused request. SUCCESS at the responder means a
+ * completion only where a receive is taken. */
 static int completes(const struct play *p, enum side side)
 {
 	int status = side == REQUESTER ? p->row->req_status : p->row->resp_status;
@@ -114,7 +114,7 @@ static void check(struct play *p, bool posted)
 {
 	const struct row *row = p->row;
 	int ends[SIDES] = {posted ? completes(p, REQUESTER) : NONE, completes(p, RESPONDER)};
-	/* What was not posted is not waited for either. */
+	/* A request that was not posted is not waited for either. */
 	struct awaited a = {
 	    .done = {posted && ends[REQUESTER] != NONE, posted && ends[RESPONDER] != NONE}};
 	char is[EVENTS_TEXT], should[EVENTS_TEXT];
@@ -146,8 +146,7 @@ static void check(struct play *p, bool posted)
 	}
 }
 
-/* What was posted before the one that was refused, and nothing else, is in the queue: it is
- * flushed. */
+/* The requests before the refused one, and nothing else, are in the queue: they are flushed. */
 static void check_queue(struct play *p)
 {
 	struct awaited a = {.done = {[REQUESTER] = p->taken}};

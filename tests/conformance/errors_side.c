@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the sides have in common, whatever they are made of: their memory, what has come of each,
- * and the ways of their QPs through the states. Masks are those of ibv_modify_qp(3), which are the
+ * The parts that all sides have in common: their memory, the completions and events of each, and
+ * the ways of their QPs through the states. Masks are those of ibv_modify_qp(3), which are the
  * core's too. IBA 11.2.5.2
  */
 #include "errors.h"

@@ -130,7 +130,7 @@ static struct vb_pd *pd_of(enum side side, bool is_other)
 	return is_other ? w.other_pd[side] : vb_sim_pd(w.sim, side);
 }
 
-/* What the responder's QP receives by, when it has no queue of its own. */
+/* The SRQ that the responder's QP receives by, when it has no queue of its own. */
 static void open_srq(const struct setup *s)
 {
 	static const struct vb_srq_cap cap = {QUEUE_WRS, SGE_MAX};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sides of the matrix as two QPs of this process on one device, by way of libibverbs: what runs
- * here runs on any adapter. See errors.h.
+ * The sides of the matrix as two QPs of this process on one device, by way of libibverbs: they
+ * run on any adapter. See errors.h.
  */
 #include "errors_verbs.h"
 
@@ -70,7 +70,7 @@ static struct ibv_xrcd *open_xrcd(void)
 	return ibv_open_xrcd(dev.context, &init);
 }
 
-/* What is there of what adapters may lack. */
+/* The features that adapters may lack: whether this one has them. */
 static void look_at_device(void)
 {
 	struct ibv_device_attr_ex attr;
@@ -180,7 +180,7 @@ static void bring_up(struct ibv_qp *qp, enum side side, const struct setup *s, b
 	}
 }
 
-/* What the responder's QP receives by, when it has no queue of its own. */
+/* The SRQ that the responder's QP receives by, when it has no queue of its own. */
 static void open_srq(const struct setup *s)
 {
 	struct ibv_srq_init_attr_ex init = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What errors_verbs.c is made of beside itself. */
+/* The parts of errors_verbs.c that are in files of their own. */
 #ifndef VB_TESTS_CONFORMANCE_ERRORS_VERBS_H
 #define VB_TESTS_CONFORMANCE_ERRORS_VERBS_H
 

@@ -110,7 +110,7 @@ int built_post(struct ibv_qp *qp, const struct work *w, uint32_t cnt, const stru
 		set_destination(ex, to);
 		if (w->flags & VB_SEND_INLINE)
 			ibv_wr_set_inline_data(ex, w->addr, w->len);
-		/* What an ATOMIC WRITE writes is there already, and a bind has no SGEs. */
+		/* The data of an ATOMIC WRITE is there already, and a bind has no SGEs. */
 		else if (w->sge_cnt > 1 || (w->sge_cnt && w->opcode != VB_WR_ATOMIC_WRITE))
 			ibv_wr_set_sge_list(ex, w->sge_cnt, sge);
 	}

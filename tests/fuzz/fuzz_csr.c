@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any words into the CSR space of a QP at work: global and its own, with CNPs, packets and time
- * between. What was accepted follows the settings' rules and reads back as it can be written again;
- * rates stay within their limits; and what waits has an end that its rate and account explain.
+ * between. A word that was accepted follows the settings' rules and reads back as it can be written
+ * again; rates stay within their limits; and a wait has an end that its rate and account explain.
  *
  * Input: records of 16 bytes: what happens, the register, how much time passes, how large the
  * packet is (8 bytes in all), and a word.
@@ -52,7 +52,7 @@ static void write_word(struct world *w, uint32_t address, uint64_t word)
 	vb_cc_adopt(&w->cc, &from, &w->file.cc, w->now);
 }
 
-/* What a register shows can be written, and then shows the same. */
+/* A word that a register shows can be written, and is then shown again. */
 static void write_back(struct world *w)
 {
 	struct vb_reg_fault fault;
@@ -102,8 +102,8 @@ static void send(struct world *w, uint32_t bytes)
 		require(at - w->now < 2000 * VB_SEC);
 		w->now = at;
 	}
-	/* The timer of increases wakes it again and again, in vain where a step is 0. What is owed
-	 * has its end all the same, which the last step may have passed. */
+	/* The timer of increases wakes it again and again, in vain where a step is 0. The debt has
+	 * its end all the same, which the last step may have passed. */
 	if (w->cc.next >= w->now) {
 		require(w->cc.next - w->now < 2000 * VB_SEC);
 		w->now = w->cc.next + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes into the header parser. What it accepts must keep its promises: lengths that cannot
+ * Any bytes into the header parser. An accepted one must keep its promises: lengths that cannot
  * underflow, and headers that are written again as they were but for reserved bits.
  *
  * Input: 2 bytes that say how much longer than its bytes the packet is (absent payload), the

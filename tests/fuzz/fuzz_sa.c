@@ -28,7 +28,7 @@ enum step {
 	STEP_ROUTE,
 	STEP_JOIN,    /* ID n joins a group */
 	STEP_DESTROY, /* ID n, or what it has joined last where n is odd */
-	STEP_QUERY,   /* what ID n knows: its path */
+	STEP_QUERY,   /* the path that ID n knows */
 	STEP_ANSWER,  /* the last question is answered well, but for n bytes */
 	STEP_AGAIN,   /* an older answer once more */
 	STEP_TIME,    /* 4^n ms pass */
@@ -265,7 +265,7 @@ static void answer_step(struct world *w, uint32_t n)
 	answer_give(w, mad);
 }
 
-/* What programs and nodes send: questions are kept, messages of connections are lost. */
+/* The MADs that programs and nodes send: questions are kept, messages of connections are lost. */
 static void world_settle(struct world *w)
 {
 	uint8_t mad[VB_MAD_LEN];
@@ -428,7 +428,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 		one_step(&w);
 		world_settle(&w);
 	}
-	/* Whoever is never answered hears so. */
+	/* A program that is never answered hears so. */
 	w.now += 100 * VB_SEC;
 	vb_ucma_handle_timeout(w.u, w.now);
 	world_settle(&w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any text as the tables that a subnet manager left: forwarding tables, maps of service levels to
- * lanes, service levels of paths. What is accepted names ports, lanes and service levels that there
- * are. What is refused says in which line and why, in words that can be printed.
+ * lanes, service levels of paths. An accepted text names ports, lanes and service levels that there
+ * are. A refusal says in which line and why, in words that can be printed.
  *
  * Input: the three texts, a zero byte between two.
  */

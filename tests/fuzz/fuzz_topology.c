@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any text as the topology of a subnet. What is accepted is sound: cables have two ends, GUIDs and
- * names are there once; and it is the same topology after it was written and read. What is refused
- * leaves nothing behind, and says why in words that can be printed.
+ * Any text as the topology of a subnet. An accepted one is sound: cables have two ends, GUIDs and
+ * names are there once; and it is the same topology after it was written and read. A refused one
+ * leaves nothing behind, and the refusal says why in words that can be printed.
  *
  * Input: a text, and behind a zero byte the text of each file that it includes. A text that begins
  * with '!' is a shape.
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len);
 	} while (0)
 
 struct world {
-	const char *more; /* what a file has that is included */
+	const char *more; /* the text of the included files */
 	size_t more_len;
 	long blocks;
 	char *text; /* written */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as captures (src/traffic): a file, or two with a length between. What is made of them
+ * Any bytes as captures (src/traffic): a file, or two with a length between. The result
  * holds together: every step is of a connection, ends not before it begins and lies within the
- * capture, and no sum is larger than what it is part of.
+ * capture, and no sum is larger than the one it is part of.
  *
  * Input: 4 bytes, the length of the first capture; then both.
  */

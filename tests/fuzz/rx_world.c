@@ -221,7 +221,7 @@ void world_check_memory(const struct world *w)
 	require(memcmp(p, read_only, sizeof read_only) == 0);
 }
 
-/* What leaves must be a packet that any receiver accepts, with a payload of that length. */
+/* A packet that leaves must be one that any receiver accepts, with a payload of that length. */
 static void check_packet(const struct vb_tx *tx)
 {
 	static uint8_t payload[4096];

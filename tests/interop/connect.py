@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of librdmacm between this adapter and rdma_rxe: two connection managers that share no code.
 
-Each program runs with its server on either side, over IPv4 and IPv6. What a kernel does not do is shown
+Each program runs with its server on either side, over IPv4 and IPv6. Operations that a kernel lacks are shown
 by the error that it gives: rdma_rxe of Linux 6.1 refuses multicast groups of IPv6.
 """
 import time

@@ -179,10 +179,10 @@ class Interop:
 DEADLY = [f"{operation}, a window that {was}"
           for operation in ("RC SEND with invalidate", "RC local invalidate", "UC local invalidate")
           for was in ("was never bound", "its own side has invalidated")]
-# What ends in one way or the other there.
+# Tests that end in one way or the other there.
 FICKLE = [f"{transport} receive, the responder's QP is in ERR" for transport in ("RC", "UC", "UD")]
 
-# What leaves a region behind that cannot be deregistered, each time after 50 s.
+# Tests that leave a region behind that cannot be deregistered, each time after 50 s.
 STUCK = [f"{transport} WRITE with immediate, the responder's CQ {how}"
          for transport in ("RC", "RC, SRQ", "UC") for how in ("has no room", "had overrun before")]
 

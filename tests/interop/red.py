@@ -94,7 +94,7 @@ class Path:
         return total
 
     def marks(self):
-        """What RED did: marked, dropped early, dropped because it was full."""
+        """The counts of RED: marked, dropped early, dropped because it was full."""
         m = re.search(r"marked (\d+) early (\d+) pdrop (\d+)", self.rig.call("exec", "tc -s qdisc show dev eth0"))
         return [int(n) for n in m.groups()]
 

@@ -486,7 +486,7 @@ static bool is_done(const struct end *e)
 	return !e->to_post && e->posted == e->done;
 }
 
-/* What is there must have been carried out once for each that completed, and not twice for any. */
+/* The peer has carried out each request that completed once, and none twice. */
 static void check_end(struct counting *c, struct end *e)
 {
 	const struct area *there = e->peer->a;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an error does to a connection: a healthy one gets one request that must fail, with good ones
- * behind it. The failing request has its own status, everything behind it is flushed in order, and
- * receive buffers of a QP in ERR come back. IBA 10.3.1.7, 10.10.2
+ * The effect of an error on a connection: a healthy one gets one request that must fail, with good
+ * ones behind it. The failing request has its own status, everything behind it is flushed in order,
+ * and receive buffers of a QP in ERR come back. IBA 10.3.1.7, 10.10.2
  */
 #include "rc.h"
 #include "scenarios.h"
@@ -41,7 +41,7 @@ static void step_until_idle(struct world *w)
 {
 	vb_time bound = w->now + 60 * VB_SEC;
 
-	w->side[0]->next_act = w->now + 1; /* what was posted since the last step gets one */
+	w->side[0]->next_act = w->now + 1; /* work posted since the last step gets one */
 	while (world_next(w) != VB_NEVER && w->now < bound)
 		world_step(w);
 	CHECK(w, w->now < bound);

@@ -255,7 +255,7 @@ static void step_consumer(struct cm_world *w, struct end *e)
 		(void)vb_cm_listen(c, draw(w, SERVICES));
 }
 
-/* What both ends of an established connection believe of each other. */
+/* The beliefs of both ends of an established connection about each other. */
 static void pair_check(struct cm_world *w, const struct vb_cm_conn *a)
 {
 	const struct vb_cm_qp *q = vb_cm_conn_qp(a);
@@ -279,7 +279,7 @@ static void pair_check(struct cm_world *w, const struct vb_cm_conn *a)
 	}
 }
 
-/* What a program does next, mostly. */
+/* The usual next step of a program. */
 static void consumer_answer(struct cm_world *w, struct end *e, struct vb_cm_conn *c)
 {
 	switch (vb_cm_conn_state(c)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two ports whose agents send each other messages of one or many MADs, and a network that loses,
- * doubles and delays each MAD. Programs at one port ask, a program at the other answers. What is
- * read has the bytes that were written, each request has one end, its answer or a timeout, and none
+ * doubles and delays each MAD. Programs at one port ask, a program at the other answers. A read
+ * brings the bytes that were written, each request has one end, its answer or a timeout, and none
  * times out that has retries enough; when all is closed nothing is left. IBA 13.6; MAD-19, MAD-20
  */
 #include "base/rng.h"
@@ -152,7 +152,7 @@ static void request_write(struct mad_world *w, uint32_t answer_len)
 	*r = (struct request){.tid = w->request_cnt++, .answer_len = answer_len};
 	r->len = chance(w, 500) ? VB_MAD_LEN : HDR + vb_rng_below(&w->rng, 4000);
 	m.len = r->len;
-	/* What has arrived in several MADs is not repeated for want of an answer. */
+	/* A message that has arrived in several MADs is not repeated for want of an answer. */
 	if (w->patient && r->len > VB_MAD_LEN)
 		m.timeout_ms = 600000;
 	content_make(w, r, &h, false, r->len);

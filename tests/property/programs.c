@@ -294,7 +294,7 @@ static void id_reject(struct program_world *w, struct host *h, uint32_t n)
 {
 	struct vb_ucma_reject b = {.id = n};
 
-	/* Who rejects knows it. */
+	/* The program that rejects knows it. */
 	if (WRITE(w, h, h->id[n].file, VB_UCMA_REJECT, b) == 0)
 		h->id[n].is_told = true;
 }
@@ -479,7 +479,7 @@ static void world_drain(struct program_world *w)
 	}
 }
 
-/* The network is well again, and programs that listen are gone: who still waits is told. */
+/* The network is well again, and listeners are gone: a program that still waits is told. */
 static void world_finish(struct program_world *w)
 {
 	w->loss = w->doubled = w->killed = 0;
@@ -516,7 +516,7 @@ static void world_finish(struct program_world *w)
 	}
 }
 
-/* What those who look on see are the ids that there are, and what the model knows of them. */
+/* Observers see the ids that there are, and of them the facts that the model knows. */
 static void views_check(struct program_world *w, const struct host *h)
 {
 	static struct vb_ucma_view view[IDS + 2 * VB_UCMA_PAST];

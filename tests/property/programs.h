@@ -37,7 +37,7 @@ struct model_id {
 			 */
 };
 
-/* What was read ahead of an id. */
+/* The answers about an id that were read ahead. */
 struct ahead {
 	bool is_there;
 	uint32_t version, len;
@@ -46,7 +46,7 @@ struct ahead {
 
 struct host {
 	struct vb_ucma *u;
-	struct programs_kept *kept; /* what outlives it */
+	struct programs_kept *kept; /* the state that outlives it */
 	struct vb_ucma_file *file[FILES];
 	struct model_id id[IDS];
 	uint32_t version[IDS];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posting RC work and executing it in the reference model: a responder carries requests out in the
- * order in which they were posted (IBA 9.7.4), so the model may do so at once. What the order does
- * not cover is a READ that is repeated after later requests were executed: those that would change
- * what it reads carry a fence, as the standard asks of programs (IBA 10.8.3.3).
+ * order in which they were posted (IBA 9.7.4), so the model may do so at once. The order does not
+ * cover a READ that is repeated after later requests were executed: requests that would change the
+ * bytes that it reads carry a fence, as the standard asks of programs (IBA 10.8.3.3).
  */
 #include "rc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What main.c runs; each returns the number of completions it judged. */
+/* The scenarios that main.c runs; each returns the number of completions it judged. */
 #ifndef VB_TESTS_PROPERTY_SCENARIOS_H
 #define VB_TESTS_PROPERTY_SCENARIOS_H
 

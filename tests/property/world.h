@@ -87,7 +87,7 @@ struct world {
 	bool verbose;
 };
 
-/* What every transport's side of a connection begins with. */
+/* The members that every transport's side of a connection begins with. */
 struct side {
 	struct world *w;
 	struct host *host;

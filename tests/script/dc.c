@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What lines about DC say: the keys and streams of QPs and work, and the DCETH and DCCETH. The
+ * The words of lines about DC: the keys and streams of QPs and work, and the DCETH and DCCETH. The
  * number of a connection is its low half; the high half of an initiator is what it has sent, and of
  * the peers of a target a line may say it.
  */

@@ -91,7 +91,7 @@ def check_calls(_):
 
 
 def check_exports(args):
-    """What libverbena.so exports is what debian/libverbena0.symbols has: docs/releases.md says what may change."""
+    """libverbena.so exports the symbols of debian/libverbena0.symbols: docs/releases.md says what may change."""
     promised = set(re.findall(r"^ (\w+)@", read("debian/libverbena0.symbols"), re.M))
     r = subprocess.run(["nm", "-D", "--defined-only", os.path.join(args.build, "libverbena.so")],
                        capture_output=True, text=True)
@@ -110,7 +110,7 @@ NEEDS_NO_DEVICE = {
 
 
 def symbols_of(library, mark):
-    """What a library defines: {name: version} of those with "@@", which linkers take, with "@", or with neither."""
+    """The symbols of a library: {name: version} of those with "@@", which linkers take, with "@", or with neither."""
     r = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", library], capture_output=True, text=True)
     return dict(re.findall(rf" [TWi] (\w+){mark}((?:\b[\w.]+)?)$", r.stdout, re.M))
 

@@ -4,7 +4,7 @@ import importlib.util
 
 
 def faults_of(script):
-    """What the conformance script at @script tells wrongly."""
+    """The mistakes of the conformance script at @script."""
     spec = importlib.util.spec_from_file_location("conformance", script)
     conformance = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conformance)

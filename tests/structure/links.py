@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What may be written of links and their drivers, for structure.py: files are texts by their paths."""
+"""The rules for links and their drivers, for structure.py: files are texts by their paths."""
 import os
 import re
 

@@ -20,6 +20,8 @@ PLANTED = (
     ("sizes", {"src/core/a.c": "void f(void)\n{\n" + "\n" * 71 + "}\n"}, "src/core/a.c:2: a function of 71 lines"),
     ("paths", {"docs/a.md": "`src/core/hcaa.c`\n"}, "docs/a.md:1: there is no src/core/hcaa.c"),
     ("words", {"src/core/a.c": "int a = malloc(1);\n"}, "src/core/a.c:1: malloc("),
+    ("sentences", {"src/core/a.c": "/*\n * A thing. What is\n * left goes.\n */\n"}, "src/core/a.c:1: \"What is left goes\": which noun"),
+    ("sentences", {"tests/a.py": "# Whoever comes late.\n# What is it?\n"}, "tests/a.py:1: \"Whoever comes late\": which noun"),
     ("circles", {"src/trace/a.c": "int b(void);\nint a(void)\n{\n\treturn b();\n}\n",
                  "src/trace/b.c": "int a(void);\nint b(void)\n{\n\treturn a();\n}\n"},
      "src/trace: a.c, b.c call each other in a circle"),

@@ -21,6 +21,7 @@ import links
 import tree
 from entry_points import check_calls, check_exports, check_forward, check_reasons
 from planted import PLANTED
+from sentences import check_sentences
 from tree import c_files, read, walk, without_comments
 
 # Folder of src/ -> the folders whose headers it may include. docs/architecture.md, "Folders".
@@ -66,7 +67,7 @@ PURE_SYMBOLS = {
 }
 # __cpu_*: what the compiler found out about the processor when the program started.
 EXTRA_SYMBOLS = {"wire": {"crc32_gzip_refl", "__cpu_model", "__cpu_features2"}}
-# What sanitizers call, and integer arithmetic that the compiler has no instruction for.
+# Functions that sanitizers call, and integer arithmetic that the compiler has no instruction for.
 SANITIZER_SYMBOL = re.compile(r"^__(asan|ubsan|tsan|sanitizer|lsan|odr_asan|sancov)")
 ARITHMETIC_SYMBOL = re.compile(r"^__(popcount|clz|ctz|u?div|u?mod|mul|ashl|lshr|ashr)[sdt]i[0-9]$")
 
@@ -400,7 +401,7 @@ def check_citations(_):
 
 
 def check_links(_):
-    """What one document of the project links to in another is there."""
+    """Each target of a link from one document of the project to another exists."""
     bad = []
     for path in [p for p in os.listdir(tree.root) if p.endswith(".md")] + list(walk("docs", "tests")):
         if not path.endswith(".md"):
@@ -479,7 +480,7 @@ def check_drivers(_):
 
 
 def check_operations(_):
-    """What a link need not have is not called by the table: link/link.h has a function for it."""
+    """Operations that a link need not have are not called by the table: link/link.h has a function for it."""
     files = {path: without_comments(read(path)) for path in c_files("src/link", "src/node", "src/verbs", "src/cmd")}
     return links.called_operations(read("src/link/link.h"), files)
 

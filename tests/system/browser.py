@@ -99,7 +99,7 @@ class Browser:
         self.command(f"element/{self.find(selector)}/value", {"text": text})
 
     def errors(self):
-        """What the console said since it was asked last, but for mere words."""
+        """The lines of the console since it was asked last, but for mere words."""
         return [entry["message"] for entry in self.command("se/log", {"type": "browser"})
                 if entry["level"] in ("SEVERE", "WARNING")]
 

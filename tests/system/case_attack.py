@@ -63,7 +63,7 @@ def too_big(context, family, mtu):
         forge(where.server.host, where.client, where.server, mtu)
         forge(where.client.host, where.server, where.client, mtu)
         pair.finish(server, client, 25)
-        # Who comes later meets a route that still says so.
+        # A process that comes later meets a route that still says so.
         pair.run(where, "ib_read_bw", ["-F", "-n", "200", "-s", "65536", "-m", "4096"])
     except Failure as e:
         raise Failure(f"{e}\n{client.story()}\n{server.story()}") from None
@@ -98,7 +98,7 @@ def wire_ids(capture):
 
 @case("attack.wire_df_and_identification")
 def _(context):
-    """What leaves has DF set, and identifications that the ICRC was made with, seen by tcpdump."""
+    """Packets that leave have DF set, and identifications that the ICRC was made with, seen by tcpdump."""
     context.machine.two()
     where = context.places["net4"]
     for side in (where.server, where.client):

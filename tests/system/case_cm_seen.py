@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is seen of connections that are made: counters of messages, captures, and faults that meet them."""
+"""The traces of connections that are made: counters of messages, captures, and faults that meet them."""
 import copy
 import json
 import os
@@ -138,7 +138,7 @@ def _(context):
 
 
 def connections(place, side):
-    """What `verbena explain --cm` says at the side, as JSON, and as text in one line."""
+    """The answer of `verbena explain --cm` at the side, as JSON, and as text in one line."""
     argv_ = [place.verbena, "explain", "--cm"]
     return json.loads(side.host.run(argv_ + ["--json"])), " ".join(side.host.run(argv_).split())
 

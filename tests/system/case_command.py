@@ -71,7 +71,7 @@ def _(context):
 
 @case("command.stopped_broker", seconds=60)
 def _(context):
-    """Who looks while the broker is stopped is told so, with its process, long before a program would give up."""
+    """A command that looks while the broker is stopped names it, long before a program would give up."""
     host, v = context.machine.host("still"), context.verbena
     try:
         host.run([v, "hca", "start"])
@@ -158,7 +158,7 @@ def counter(context, side, name):
 
 
 def dissect(path):
-    """What tshark says of each RoCEv2 packet; raises Failure when it is not content."""
+    """The fields that tshark prints of each RoCEv2 packet; raises Failure when it is not content."""
     p = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", "-e", "frame.number", "-e",
                         "infiniband.bth.opcode", "-e", "_ws.malformed", "-e", "_ws.expert.message"],
                        capture_output=True, text=True, timeout=60)

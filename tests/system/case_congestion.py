@@ -10,7 +10,7 @@ from hosts import Failure
 
 
 class Counters:
-    """What a host has counted since this was made. The adapter stays until done()."""
+    """The counts of a host since this was made. The adapter stays until done()."""
 
     def __init__(self, context, host):
         self.verbena, self.host = context.verbena, host
@@ -102,7 +102,7 @@ def marked_run(context, where, program, options, cc="paper", marks="ecn=2%:dir=r
 
 @case("congestion.cnp_on_the_wire", 90)
 def _(context):
-    """What another reader sees: data is ECT(0), and a mark is answered with a CNP. CC-03, CC-04, facts B.3"""
+    """Packets as another reader sees them: data is ECT(0), and a CNP answers a mark. CC-03, CC-04, facts B.3"""
     path, server, client, _ = marked_run(context, "net4", "ib_write_bw", ["-n", "60", "-s", "65536"],
                                          marks="ecn=5%:dir=rx")
     data = {d for d, in shark(path, "infiniband.bth.opcode <= 12 && ip", "ip.dsfield")}
@@ -114,7 +114,7 @@ def _(context):
     # 12 of BTH, 16 zeros, 4 of ICRC, 8 of UDP.
     if not cnps or any(c != ["0xc2", "0", c[2], "4791", "40"] for c in cnps):
         raise Failure(f"CNPs: {cnps[:5]}")
-    # Who captures may miss some of a flood.
+    # A capture may miss some packets of a flood.
     if server["np_cnp_sent"] < len(cnps) or not 0 < client["rp_cnp_handled"] <= server["np_cnp_sent"]:
         raise Failure(f"{len(cnps)} CNPs seen, {server['np_cnp_sent']} sent, {client['rp_cnp_handled']} handled")
     if server["np_ecn_marked_roce_packets"] < server["np_cnp_sent"]:

@@ -57,7 +57,7 @@ def _(context):
 
 @case("containers.install_node")
 def _(context):
-    """What the DaemonSet runs on a node puts a folder there whole, and again over an older one."""
+    """The container of the DaemonSet puts a folder on a node whole, and again over an older one."""
     template = documents(context, "packaging", "kubernetes", "verbena.yaml")[0]["spec"]["template"]
     folder = os.path.join(context.machine.folder, "node")
     script = template["spec"]["initContainers"][0]["command"][2]

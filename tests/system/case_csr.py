@@ -322,7 +322,7 @@ def _(context):
         context.wait(lambda: a.read("dcqcn_nocnp_timer_busy") == 0, 10, "it stays busy")
         t.client.kill(signal.SIGCONT)
         context.wait(lambda: a.qps().get(qp, (0, ""))[1] == "RTS", 10, "it does not answer again")
-        # What it died with in hand is said, and its index is free.
+        # The step it died in is said, and its index is free.
         t.client.stop()
         tool = a.host.start([context.verbena, "csr", "read", "-d", a.device, "--qp", qp, "alpha"])
         context.wait(lambda: tool.status() is None, 5, tool.story)

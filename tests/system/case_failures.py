@@ -181,7 +181,7 @@ def _(context):
 
 # The other end refuses.
 def refused(context, one, other, command, status="remote access error"):
-    """What the requester is told, which is the responder's word."""
+    """The status that the requester is told, which is the responder's word."""
     one.do(command)
     one.fails(status)
     text = explained(context, one)
@@ -350,7 +350,7 @@ def _(context):
     library = os.path.join(context.build, "tests", "system", "libclock_ahead.so")
     # The broker of that host lives an hour later.
     broker = b.start([context.verbena, "broker"], env={"LD_PRELOAD": library})
-    # Whoever comes before it listens starts a broker of its own, with the right time.
+    # A program that comes before it listens starts a broker of its own, with the right time.
     broker.wait_socket("verbena/")
     with Kept(context, b):
         out = a.run([context.verbena, "doctor", "-q", B], status=None)

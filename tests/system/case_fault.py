@@ -161,7 +161,7 @@ workload:
 
 
 def requester_view(path):
-    """What passes the requester's port: two lists of (opcode, PSN, syndrome), PSNs from the first one on.
+    """The packets that pass the requester's port: two lists of (opcode, PSN, syndrome), PSNs from the first one on.
     Requests as they were sent, also those that a fault dropped; responses as they arrived. What of the
     two came first is a matter of time, which is not the same."""
     p = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", "-e", "frame.packet_flags_direction",
@@ -177,7 +177,7 @@ def requester_view(path):
         is_response = 13 <= opcode <= 18
         if is_response != (int(direction, 0) == 1) or (is_response and "dropped" in comment):
             continue
-        # What is doubled on the way was sent once, and arrives twice.
+        # A packet that is doubled on the way was sent once, and arrives twice.
         if not is_response and "copy" in comment:
             continue
         first = psn if first is None else first

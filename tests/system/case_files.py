@@ -26,7 +26,7 @@ print("ok")
 """
 
 
-# What stands in the files of a device, and what a program that names devices by their place reads: rdma_rename of
+# The contents of a device's files, and those that a program reads which names devices by their place: rdma_rename of
 # rdma-core (a PCI function, its address, slots and ports), libudev (subsystem, uevent).
 ATTRIBUTES = """
 import glob, os, re
@@ -77,7 +77,7 @@ def own(program):
         out = context.machine.a.run([*context.sanitizer, context.verbena, "run", "--", path], 30)
         if out.split()[-1:] != ["ok"]:
             raise Failure(out)
-        # What they try at uverbs0 is answered by a word, too.
+        # Their attempts at uverbs0 are answered by a word, too.
         if program.startswith("files_calls") and "the verbs are served by the calls of libibverbs" not in out:
             raise Failure(out)
     return run
@@ -175,7 +175,7 @@ def files_no_more_system_calls(context):
         with tempfile.NamedTemporaryFile() as log:
             context.machine.a.run([*front, "strace", "-f", "-o", log.name, "sh", "-c", script], 30)
             return collections.Counter(re.findall(r"^\d+ +(\w+)\(", log.read().decode(), re.M))
-    # What it takes to load one library more is the same for both numbers of times.
+    # The cost of loading one library more is the same for both numbers of times.
     without = calls(21) - calls(1)
     with_us = calls(21, context.verbena, "run", "--") - calls(1, context.verbena, "run", "--")
     if without != with_us or without["read"] < 20 or without["openat"] < 40:

@@ -60,7 +60,7 @@ def _(context):
 
 @case("verbs.import_kill9_exporter", seconds=60)
 def _(context):
-    """What was imported goes on, and nothing new can be."""
+    """Imported objects go on working, and nothing new can be imported."""
     with tempfile.TemporaryDirectory() as directory:
         t = Trio(context, directory, "memfd")
         t.begin()

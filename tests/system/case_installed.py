@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What cmake --install puts elsewhere: it works there, in a folder with spaces in its name too, programs
+"""An installation by cmake --install in another place works there, in a folder with spaces in its name too: programs
 link with it, shells complete it, and cmake/uninstall.cmake removes it."""
 import os
 import re

@@ -104,7 +104,7 @@ def groups(where, group, env=None, name=""):
 
 groups("net4", "239.4.5.6")
 groups("net6", "ff0e::4:5:6")
-# Whoever of the host takes part in the shared-memory link; those of the other host do not.
+# The members of this host take part in the shared-memory link; those of the other host do not.
 for where_, group_ in (("net4", "239.4.5.7"), ("net6", "ff0e::4:5:7")):
     groups(where_, group_, {"VERBENA_LINK": "shm"}, ".shm")
 # Of this one Linux sees to it alone that it stays on the link.
@@ -113,7 +113,7 @@ groups("net6", "ff02::4:5:8", name=".link")
 
 @case("multicast.scope.net6", seconds=40)
 def _(context):
-    """What Linux would keep off the cable is refused at both ends, and perftest, which takes such a
+    """A datagram that Linux would keep off the cable is refused at both ends, and perftest, which takes such a
     group if it is told none, ends and says why."""
     if "net6" not in context.places:
         raise Skip(context.machine.why)

@@ -179,7 +179,7 @@ def _(context):
     sums = need_counts(live, data)
     if "else not known from one end" not in sums["Lost"] or "level arrows" not in data["left_out"]:
         raise Failure(f"{sums} {data['left_out']}")
-    # What its program was told of it in the file itself: the rule, packet by packet.
+    # The story that its program was told, in the file itself: the rule, packet by packet.
     faults = sum(bool(s[10] & LOST) for s in data["steps"] if s[0] == 0)
     if faults == 0 or not sums["Lost"].startswith(f"{faults} to faults"):
         raise Failure(f"{faults}: {sums}")

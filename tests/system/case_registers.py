@@ -68,7 +68,7 @@ def expect(got, want, what):
 
 @case("registers.operator_lines")
 def _(context):
-    """What mlxreg prints and takes: REG-35, REG-37, ADP-28."""
+    """The forms that mlxreg prints and takes: REG-35, REG-37, ADP-28."""
     with Adapter(context) as a:
         out = a.verbena("reg", "-d", a.device, "--yes", *ACCL, "--get")
         lines = out.splitlines()

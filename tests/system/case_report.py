@@ -231,7 +231,7 @@ def _(context):
 
 
 def on_terminal(argv, columns, env):
-    """What a program writes to a terminal of that width."""
+    """The output of a program on a terminal of that width."""
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=side, stderr=subprocess.DEVNULL, env={**os.environ, **env})
@@ -407,7 +407,7 @@ def _(context):
             # Limits are found while it runs: the trace up to there says how it came.
             ("packets: 4\n" + SCENARIO, (), 'larger "packets"', {"t.json"}),
             ("flows: 1\n" + SCENARIO, (), "larger", {"t.json"}),
-            # What cannot be built, and a port that is not there.
+            # A network that cannot be built, and a port that is not there.
             (SCENARIO.replace("cable: 0", "cable: 7"), (), "fault 1", set()),
             (SCENARIO, ("--pcap", "9.9"), "no port 9.9", set()),
             (SCENARIO, ("--pcap", "nine"), "NODE.PORT", set())):

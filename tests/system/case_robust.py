@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What goes wrong in real life: peers and brokers that die, peers that never answer, Ctrl-C, limits."""
+"""Failures of real life: peers and brokers that die, peers that never answer, Ctrl-C, limits."""
 import contextlib
 import os
 import re

@@ -73,7 +73,7 @@ for spot, how in PLACES:
 def joins(where, link, option="-m"):
     @case(f"cm.mckey{'_unmapped' if option == '-M' else ''}.{suffix(where, link)}", seconds=60)
     def _(context):
-        """What is sent to a group arrives at who joined it. The sender waits for 3 s of its own accord.
+        """A datagram to a group arrives at the processes that joined it. The sender waits for 3 s of its own accord.
 
         -M names the group by its GID, as an address of AF_IB. mckey ends with 0 also where it has sent nothing."""
         place, env = place_of(context, where), {"VERBENA_LINK": link}

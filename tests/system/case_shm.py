@@ -51,7 +51,7 @@ add("shm.perftest.send_events", stays_inside("lo4", "ib_send_bw", ["-F", "-n", "
 
 @case("shm.two_hosts")
 def _(context):
-    """What is not for this host goes by UDP, as ever."""
+    """Packets for other hosts go by UDP, as ever."""
     if "net4" not in context.places:
         raise Skip(context.machine.why)
     pair.run(context.places["net4"], "ibv_rc_pingpong", ["-n", "200", "-c"], env=SHM)
@@ -74,7 +74,7 @@ def under_way(context, program, options, server_env=None):
 
 for name in ("server", "client"):
     def killed(context, name=name):
-        """Whoever is killed, the other one learns it from its retries, and the next pair works."""
+        """Whichever side is killed, the other one learns it from its retries, and the next pair works."""
         server, client = under_way(context, "ib_send_bw", ["-F", "-D", "20", "-b"])
         victim, other = (server, client) if name == "server" else (client, server)
         victim.kill()

@@ -15,7 +15,7 @@ workload: {shape: single, from: 1, to: 0, bytes: %s, mix: {%s: 1}}
 
 
 def queues(context, folder, scenario, where, status=0):
-    """What is printed of the queues; or, of a run that fails, the error."""
+    """The printed part about the queues; or, of a run that fails, the error."""
     path = os.path.join(folder, "scenario.yaml")
     with open(path, "w", encoding="utf-8") as f:
         f.write(scenario)

@@ -114,7 +114,7 @@ def soak(context, seconds, seed):
             time.sleep(0.005)
         for c in made:
             c.thaw()
-        # What is under way may wait for some timers more.
+        # Requests under way may wait for some timers more.
         context.wait(lambda: all([c.ended() for c in made]), 60,
                      lambda: "not done\n" + "\n".join(p.story() for c in made for p in c.programs
                                                         if p.status() is None))

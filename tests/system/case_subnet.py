@@ -245,7 +245,7 @@ def writes(context):
         f.await_log("SUBNET UP")
         lid = lid_of(f, "H-0001")
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "umad_calls.py")
-        # What the last write clears: without it these packets are still counted.
+        # The last write clears them: without it these packets are still counted.
         f.run("H-0000", "sh", "-c", f"for i in $(seq 20); do perfquery {lid} 1 >/dev/null; done")
         fabric = f.host.run(["pgrep", "-f", "fabric --name write up"]).split()[0]
         text = f.run("H-0001", "python3", script, str(lid), fabric)
@@ -354,8 +354,8 @@ def slower_cables(context):
 
 @case("subnet.local", seconds=120)
 def changes_at_nodes(context):
-    """What a node changes by itself reaches OpenSM as trap 131, 144 or 145, and shows in the fabric. FAB-19, FAB-33,
-    FAB-34, LNK-20"""
+    """A change that a node makes by itself reaches OpenSM as trap 131, 144 or 145, and shows in the fabric. FAB-19,
+    FAB-33, FAB-34, LNK-20"""
     f = Fabric(context, "local", "star:hosts=2")
     change = [context.verbena, "fabric", "--name", "local"]
     try:

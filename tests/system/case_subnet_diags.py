@@ -161,7 +161,7 @@ def tables(context):
 
 @case("subnet.fixed_point", seconds=120)
 def output_fed_back(context):
-    """What ibnetdiscover prints is a topology, of which it prints the same again."""
+    """The output of ibnetdiscover is a topology, of which it prints the same again."""
     first = Fabric(context, "first", "fat-tree:k=4")
     path = os.path.join(context.machine.folder, "again.net")
 

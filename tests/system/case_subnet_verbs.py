@@ -163,7 +163,7 @@ def data_obeys_the_cable(context):
 
 @case("subnet.verbs.events", seconds=120)
 def events_tell_what_the_manager_does(context):
-    """What the subnet manager and the cable do to a port comes as async events. IBT-63, FAB-23, FAB-24, FAB-25, FAB-56"""
+    """Changes of a port by its manager or its cable come as async events. IBT-63, FAB-23, FAB-24, FAB-25, FAB-56"""
     options, parts = (os.path.join(context.machine.folder, n) for n in ("events.conf", "events.partitions"))
     with open(options, "w", encoding="ascii") as file:
         file.write(f"subnet_prefix 0xfec0000000000000\nsweep_interval 0\npartition_config_file {parts}\n")

@@ -89,7 +89,7 @@ def _(context):
 
 @case("trace.extended")
 def _(context):
-    """What goes by pointers in QPs and CQs: ibv_wr_*() and ibv_start_poll()."""
+    """Calls that go by pointers in QPs and CQs: ibv_wr_*() and ibv_start_poll()."""
     calls = trace_client(context, "ibv_rc_pingpong", "-n", "10", "-N")
     for name in "start", "send", "set_sge", "complete":
         need(times(calls, "ibv_wr_" + name) == 10, calls)

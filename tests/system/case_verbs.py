@@ -67,8 +67,8 @@ add("verbs.churn_64_threads", churn("3000", "64"), seconds=120)
 def waits(call, link):
     @case(f"verbs.wait.{call}.{link}")
     def _(context):
-        """Who waits for a channel in this call takes its packets itself, nearly always; and the call does what it
-        does without Verbena."""
+        """A program that waits for a channel in this call takes its packets itself, nearly always; and the call does
+        its work as it does without Verbena."""
         command = [context.verbena, "run", "--link", link, "--", os.path.join(
             context.build, "tests", "system", "verbs_wait"), call]
         # The thread takes those that come while the program is at work: more on a machine that is busy.
@@ -236,7 +236,7 @@ def raw(context):
 
 
 def show_json(shown, qpn):
-    """What `explain --wqe --json` says of three WRITEs with inline data, whose completions were read."""
+    """The answer of `explain --wqe --json` about three WRITEs with inline data, whose completions were read."""
     send, receive, entries = shown["queues"]
     if (shown["qpn"], shown["raw"], send["doorbell_record"], send["adapter_read"]) != (qpn, True, 3, 3):
         raise Failure(shown)
@@ -256,7 +256,7 @@ def show_json(shown, qpn):
 
 
 def step_through(path):
-    """What the page of the same queues shows while a reader goes from element to element."""
+    """The rows that the page of the same queues shows while a reader goes from element to element."""
     with browser.Browser(1100, 900) as b:
         b.open(path)
         words = "return document.getElementById('words').textContent"

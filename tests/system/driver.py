@@ -8,7 +8,7 @@ The hosts are network namespaces that this makes itself, as root or in a user na
 is allowed the cases that need them are skipped. Where the build has a sanitizer, or with
 --sanitizer, the programs get its runtime; what it reports fails the case. With --again a case that fails gets
 one more try, and says so: real programs on a busy machine can starve for longer than the retries of
-a QP last. What a sanitizer reports gets none. --long adds the cases that wait for more than a minute; a
+a QP last. A sanitizer's report gets none. --long adds the cases that wait for more than a minute; a
 pattern of -k that is the name of one does so as well. Closes with "N passed, N failed, N skipped".
 """
 import argparse
@@ -76,7 +76,7 @@ SANITIZER_STATUS = 66
 
 
 class Context:
-    """What a case gets: where the adapter is built, the hosts, and the places between them."""
+    """The environment of a case: where the adapter is built, the hosts, and the places between them."""
 
     def __init__(self, build, machine, sanitizer=None):
         self.source, self.build, self.machine = SOURCE, os.path.abspath(build), machine
@@ -173,7 +173,7 @@ def main():
     failed = []
     machine = Machine()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # Whoever starts this in the background of a script has it ignored, and so would all programs.
+    # A script that starts this in the background has the signal ignored, and so would all programs.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         context = Context(args.build, machine, args.sanitizer or sanitizer_of(args.build))

@@ -165,7 +165,7 @@ static void look_all_ways(void)
 	need(faccessat(dir, "infiniband/uverbs0", R_OK | W_OK, 0) == 0);
 	need(access("/dev/infiniband/uverbs99", F_OK) < 0 && errno == ENOENT);
 	need(stat("/dev/null", &st) == 0 && st.st_rdev == makedev(1, 3));
-	/* What goes through it is the library's. */
+	/* Calls through it are the library's. */
 	need(ioctl(fd, 0xc0181b01, NULL) < 0 && errno == ENOTTY);
 	need(write(fd, text, 8) < 0 && errno == EOPNOTSUPP);
 	need(read(fd, text, 8) < 0 && errno == EOPNOTSUPP);
@@ -317,7 +317,7 @@ static void walk_all_ways(void)
 	need(found);
 }
 
-/* What the C library opens in the child, and what a child of vfork() does. */
+/* The files that the C library opens in the child, and the calls of a child of vfork(). */
 static void spawn_children(void)
 {
 	static char program[] = "/usr/bin/grep", quiet[] = "-q", pattern[] = "1: CA";

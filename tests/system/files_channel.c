@@ -143,7 +143,7 @@ static void copies(int fd)
 	close(null);
 }
 
-/* What a child does with its numbers, before its exec(), in memory that is the parent's. */
+/* A child's calls on its numbers, before its exec(), in memory that is the parent's. */
 static void children_that_share(int fd)
 {
 	static char program[] = "/bin/true";
@@ -434,8 +434,7 @@ static void pass_to_program(char *program)
 	need(works(fd) && close(fd) == 0);
 }
 
-/* docs/files.md: a command has no reply there. What is opened is a file of its own, and stays one.
- */
+/* docs/files.md: a command has no reply there. A file that is opened is its own, and stays so. */
 static int check_after_exec(int fd)
 {
 	struct rdma_ucm_create_id_resp r = {.id = ~0u};

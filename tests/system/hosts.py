@@ -238,7 +238,7 @@ class Host:
 
 
 class Machine:
-    """What the tests run on: hosts a and b on a virtual cable where that is allowed, and others."""
+    """The machines of the tests: hosts a and b on a virtual cable where that is allowed, and others."""
 
     def __init__(self):
         self.holders, self.why = [], None

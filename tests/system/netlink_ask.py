@@ -98,7 +98,7 @@ def refusals(s, index):
         assert error_of(s, request(GET, REQUEST, damage)) == errno.EINVAL, damage
     # ACK: data, then an error 0.
     assert error_of(s, request(SYS_GET, REQUEST | ACK)) == 0
-    # What is no message, or no request, has no answer.
+    # Bytes that are no message, or no request, have no answer.
     for silent in (b"", b"x" * 15, struct.pack("=IHHII", 8, 1, 1, 0, 0),
                    struct.pack("=IHHII", 4096, NLDEV << 10 | GET, 1, 0, 0), request(SYS_GET, 0)):
         s.send(silent)

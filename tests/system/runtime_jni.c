@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What RuntimeNull.java loads: opens the first device and registers memory. */
+/* The library that RuntimeNull.java loads: opens the first device and registers memory. */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 

@@ -57,7 +57,7 @@ def churn(context, connections, loss):
             out = run_client(place, server, line, port, seconds=120)
             need("event:" not in out, out)
             if done in (first, (first + batches) // 2, batches):
-                # What waits out its timewait goes.
+                # Connections that wait out their timewait go.
                 time.sleep(2)
                 now = {name: state(pid) for name, pid in watched.items()}
                 print(f"{done * BATCH} connections: " +

@@ -76,7 +76,7 @@ def main():
     print("child", answers(fd, 1))
     fcntl.ioctl(fd, UNREGISTER_AGENT, struct.pack("=I", a))
     print("gone", refused(fd, to_self + smp(2)))
-    # What is written last leaves, though nobody reads its answer: it clears the port's counters.
+    # The last write leaves, though nobody reads its answer: it clears the port's counters.
     b = register(fd, 1, 4)
     reset = bytearray(MAD)
     struct.pack_into("!BBBBHHQHHI", reset, 0, 1, 4, 1, 2, 0, 0, 9, 0x12, 0, 0)

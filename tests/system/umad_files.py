@@ -59,7 +59,7 @@ def reads(fd, agent):
     got = [read(fd, HEADER + MAD)]
     os.write(fd, to_self + smp(1))
     select.select([fd], [], [], 10)
-    # What is too short for the header, and for a MAD: the message stays.
+    # A read that is too short for the header, and for a MAD: the message stays.
     got += [read(fd, HEADER - 1), read(fd, HEADER + MAD - 1), read(fd, HEADER + MAD), read(fd, HEADER + MAD)]
     os.set_blocking(fd, True)
     signal.signal(signal.SIGALRM, lambda *_: None)
@@ -142,7 +142,7 @@ def killed():
 
 
 def gone(fd, agent):
-    """What a file answers whose fabric ends meanwhile."""
+    """The answers of a file whose fabric ends meanwhile."""
     print("open", flush=True)
     p = select.poll()
     p.register(fd, select.POLLIN)

@@ -2,7 +2,7 @@
 /*
  * Creates and destroys objects of every kind, by several threads at once, while two QPs of this
  * process exchange data; then looks whether memory and descriptors are what they were. A program of
- * libibverbs as any other: what runs here runs on any adapter.
+ * libibverbs as any other: it runs on any adapter.
  *
  *   verbs_churn CYCLES [THREADS [KIND]]     CYCLES objects of all kinds in turn, or of one
  *   verbs_churn --kinds                     the names of the kinds
@@ -22,7 +22,7 @@
 
 #define THREADS_MAX 64
 #define CONTEXTS 100 /* open at once */
-/* What the heap in use may grow by: caches of the C library. */
+/* The growth that the heap in use may have: caches of the C library. */
 #define HEAP_SLACK 4096
 /* And descriptors: an adapter in user space may have sockets for the source ports that QPs use. */
 #define DESCRIPTOR_SLACK 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The kinds of objects that verbs_churn.c creates and destroys, and what it needs to do so.
- * Whatever fails ends the program with one line.
+ * A failure ends the program with one line.
  */
 #ifndef VB_TESTS_SYSTEM_VERBS_CHURN_H
 #define VB_TESTS_SYSTEM_VERBS_CHURN_H
@@ -21,7 +21,7 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_MW_BIND)
 
-/* What a thread creates upon. */
+/* The objects that a thread creates others upon. */
 struct base {
 	struct ibv_context *context;
 	struct ibv_pd *pd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every kind of object is made upon: a device, a PD, memory, a CQ, QPs. See verbs_churn.h. */
+/* The base of every kind of object: a device, a PD, memory, a CQ, QPs. See verbs_churn.h. */
 #include "verbs_churn.h"
 #include "verbs_rc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What DC takes of mlx5dv. Nothing of it is linked, for not every adapter has it. docs/dc.md */
+/* The part of mlx5dv for DC. Nothing of it is linked, for not every adapter has it. docs/dc.md */
 #ifndef VB_TESTS_SYSTEM_VERBS_DC_H
 #define VB_TESTS_SYSTEM_VERBS_DC_H
 

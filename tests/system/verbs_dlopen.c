@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A program that is linked to no libibverbs and opens it by name, as NCCL, UCX's modules and
- * language bindings do. Whatever way it looks a function up, it must get the adapter's where the
+ * language bindings do. However it looks a function up, it must get the adapter's where the
  * adapter has one and rdma-core's where not. Takes the names of all entry points of libverbena.so
  * as arguments, NAME@VERSION. Says "ok", or what was wrong.
  */

@@ -30,14 +30,14 @@
 #define SIZE 65536
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-/* What the exporter tells besides its descriptor. */
+/* The data that the exporter tells besides its descriptor. */
 struct export
 {
 	uint32_t pd, mr;
 	uint64_t addr;
 };
 
-/* What the two ends of a connection tell each other. */
+/* The data that the two ends of a connection tell each other. */
 struct end {
 	uint32_t qpn, rkey;
 	uint64_t addr;

@@ -153,8 +153,8 @@ static void sender(const char *device, enum ibv_qp_type type, int sock, long mes
 	exit(0);
 }
 
-/* Whoever ended last had the others beside it for only a part of its time: what each had done by
- * the end of the first says who got what. */
+/* The sender that ended last had the others beside it for only a part of its time: the share that
+ * each had sent by the end of the first says who got what. */
 static void report(double (*span)[2], int cnt, long messages)
 {
 	double begin = span[0][0], end = span[0][1], sum = 0, squares = 0, slowest = 0, fastest = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs of the system tests cannot go on without. */
+/* The check of conditions that programs of the system tests cannot go on without. */
 #ifndef VB_TESTS_SYSTEM_VERBS_NEED_H
 #define VB_TESTS_SYSTEM_VERBS_NEED_H
 

@@ -28,7 +28,7 @@
 
 enum { MAKER, LEFT, RIGHT, CHILDREN };
 
-/* What a child is to do, and what comes of it. */
+/* An order to a child, and its result. */
 struct order {
 	enum what {
 		TARGET, /* a target: its number */
@@ -438,7 +438,7 @@ static void killed_maker(struct side *s)
 
 	NEED(order(LEFT, OPEN, qpn) == 0 && order(RIGHT, OPEN, qpn) == 0);
 	end(MAKER, SIGKILL);
-	/* Who asks finds out before the probe does. */
+	/* A process that asks finds out before the probe does. */
 	for (int i = LEFT; i < CHILDREN; i++) {
 		NEED(order(i, STATE, 0) == IBV_QPS_ERR);
 		NEED(order(i, EVENT, IBV_EVENT_QP_FATAL) == 0);

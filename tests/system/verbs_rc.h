@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs of the system tests that use RC or XRC have in common. */
+/* The functions that programs of the system tests with RC or XRC have in common. */
 #ifndef VB_TESTS_SYSTEM_VERBS_RC_H
 #define VB_TESTS_SYSTEM_VERBS_RC_H
 

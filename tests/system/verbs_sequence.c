@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A fixed sequence of verbs calls: COUNT operations of SIZE bytes, one after the other, between two
- * RC QPs of this process, MTU 1024, ACK timeout code 12. What the simulator does with the workload
- * of the same name; tests/system/case_fault.py compares the packets of both. Checks what arrived.
+ * RC QPs of this process, MTU 1024, ACK timeout code 12. The simulator does so with the workload of
+ * the same name; tests/system/case_fault.py compares the packets of both. Checks what arrived.
  *
  *   verbs_sequence DEVICE write|send|read|atomic SIZE COUNT [late]
  *

@@ -216,8 +216,8 @@ static void do_something(void)
 		(void)take_all();
 }
 
-/* Sends some, and waits in some way. What the other end has to know to go on is sent in any case,
- * so that something comes to whoever sleeps. False: all has been sent, and has arrived. */
+/* Sends some, and waits in some way. A message that the other end needs to go on is sent in any
+ * case, so that a sleeping end gets something. False: all has been sent, and has arrived. */
 static bool run(void)
 {
 	bool ends = peer_ends || now_ns() > end_at;

@@ -67,7 +67,7 @@ static struct {
 	struct info peer;
 	uint64_t seed, chance;
 	unsigned side;
-	/* What was posted, in order: the completions must come so. */
+	/* The posted requests, in order: the completions must come so. */
 	struct {
 		enum kind kind;
 		uint64_t number;
@@ -88,7 +88,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* What both ends know of message @number of @side. */
+/* The key, which both ends know, of message @number of @side. */
 static uint64_t key_of(unsigned side, uint64_t number)
 {
 	return mix(mix(s.seed * 2 + side) + number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What verbs_trouble has, for the parts of it. */
+/* The objects and functions that the parts of verbs_trouble share. */
 #ifndef VERBS_TROUBLE_H
 #define VERBS_TROUBLE_H
 

@@ -105,7 +105,7 @@ static void answer_messages(void)
 			post_send();
 		i += n;
 	}
-	/* What is on the way when a process ends is lost. */
+	/* A message on its way when a process ends is lost. */
 	while (read(other[0], buf, 1) < 0)
 		;
 }

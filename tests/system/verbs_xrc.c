@@ -284,7 +284,7 @@ static void start(struct side *s)
 	to_ready(s, child[OWNER].info.qpn, true);
 }
 
-/* What is to be found when request wr_id % WINDOW is done. */
+/* The result to be found when request wr_id % WINDOW is done. */
 static struct {
 	enum ibv_wr_opcode op;
 	uint64_t expect;
@@ -448,7 +448,7 @@ static void kill_one(struct side *s, const char *how)
 		NEED(send_one(s, OWNER) == IBV_WC_SUCCESS);
 		NEED(send_one(s, OTHER) == IBV_WC_REM_INV_REQ_ERR);
 	} else {
-		/* What it has done last, nobody knows; unless it was so long ago that it had
+		/* Nobody knows its last work, unless that was so long ago that it had
 		 * given the state back. */
 		stop(OTHER, SIGKILL);
 

@@ -132,7 +132,7 @@ static inline uint32_t client(void)
 	return i;
 }
 
-/* What connection @i hears: 1 and a message, 0: it has been closed, or -EAGAIN: nothing. */
+/* The news for connection @i: 1 and a message, 0: it has been closed, or -EAGAIN: nothing. */
 static inline int heard(uint32_t i, struct vb_broker_msg *m)
 {
 	struct vb_fds fds = {.cnt = 0};

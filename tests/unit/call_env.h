@@ -240,7 +240,7 @@ struct attempt {
 	void (*before)(void); /* prepares it; NULL: there is nothing to prepare */
 	int (*make)(void);    /* 0 or a negative errno */
 	void (*end)(int rc);  /* undoes both, after @make returned @rc; NULL: nothing to undo */
-	/* What it does without, each with a ';' behind it: calls as call_fails() names them, with
+	/* The calls that it does without, each with a ';' behind it: named as by call_fails(), with
 	 * numbers of the kernel's headers. "*": everything. "?": some of the memory it asks for,
 	 * too, so that either answer is right. */
 	const char *optional;

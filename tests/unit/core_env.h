@@ -146,7 +146,7 @@ static inline struct vb_qp_attr env_attr(uint8_t host, uint32_t dqpn)
 	};
 }
 
-/* What the step to @to requires of @qp. Facts B.4 */
+/* The attributes that the step to @to requires of @qp. Facts B.4 */
 static inline uint32_t env_mask(const struct vb_qp *qp, enum vb_qp_state to)
 {
 	enum vb_qp_type type = vb_qp_get_type(qp);
@@ -283,7 +283,7 @@ static inline enum vb_verdict env_rx(struct env *e, uint8_t host, struct vb_hdr 
 	return vb_hca_handle_packet(e->hca, &rx, e->now);
 }
 
-/* What the adapter has to send now; returns how many packets and leaves them in @b. */
+/* The packets that the adapter has to send now; returns how many and leaves them in @b. */
 static inline uint32_t env_tx(struct env *e, struct vb_tx_batch *b)
 {
 	b->cnt = b->seg_cnt = 0;

@@ -33,7 +33,7 @@ static inline bool deny_call(int nr, unsigned arg, uint32_t mask, int err)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
 }
 
-/* What a child has returned; 77: it could not be tried. */
+/* The status that a child has returned; 77: it could not be tried. */
 static inline int child_status(pid_t pid)
 {
 	int status;

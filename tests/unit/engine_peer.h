@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One end of an RC connection through a live engine, for tests of the engine: a process opens a
- * peer, tells the other process about it over a socket, and posts. Whatever fails ends the process.
+ * peer, tells the other process about it over a socket, and posts. A failure ends the process.
  */
 #ifndef VB_TESTS_UNIT_ENGINE_PEER_H
 #define VB_TESTS_UNIT_ENGINE_PEER_H
@@ -27,7 +27,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* What the other side has to know. */
+/* The data that the other side has to know. */
 struct peer_info {
 	uint32_t qpn, rkey;
 	uint64_t addr;

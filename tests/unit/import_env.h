@@ -2,7 +2,7 @@
 /*
  * Exporters: processes that have memory registered for others to import. They are forked before
  * anything else happens, so that each process opens its device by itself, and wait until a test
- * needs one; what they have is told in memory that all of them share, as is some of the memory that
+ * needs one; their objects are told in memory that all of them share, as is some of the memory that
  * is imported.
  */
 #ifndef VB_TESTS_UNIT_IMPORT_ENV_H
@@ -20,7 +20,7 @@
 
 enum region { SHARED, MEMFD, FILE_MR, PRIVATE, OTHER_PD, READ_ONLY, DEVICE, NOTHING, ALL, REGIONS };
 
-/* What an exporter tells. */
+/* The data that an exporter tells. */
 struct story {
 	int cmd_fd;
 	uint32_t pd, other_pd, dm, mr[REGIONS];

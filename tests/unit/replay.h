@@ -16,7 +16,7 @@
 #define REPLAY_LOCAL (4 << 20)
 #define REPLAY_PSNS 4096 /* more than any connection uses */
 
-/* What a capture does not show of its two ends. */
+/* The facts about its two ends that a capture does not show. */
 struct replay_case {
 	const char *name; /* of the capture */
 	uint32_t access;  /* of the responder's QP; 0: everything */
@@ -27,7 +27,7 @@ struct replay_case {
 	uint8_t retry_cnt; /* 0: 7 */
 	bool is_lossy, is_duplicated, is_reordered; /* by the network between the two */
 	bool no_responder;      /* its requests are for a QP that is not there */
-	enum vb_wc_status last; /* what the last request of the requester ends with */
+	enum vb_wc_status last; /* the status of the requester's last request */
 };
 
 static const struct replay_case replay_cases[] = {
@@ -121,7 +121,7 @@ static inline bool replay_is_response(const struct replay *r, size_t i, struct v
 {
 	const struct captured *p = &r->c->pkt[i];
 
-	/* Two hosts may have many connections; what tells them apart here is the PSN. */
+	/* Two hosts may have many connections; here the PSN tells them apart. */
 	return replay_parse(p, h) == VB_VERDICT_OK && replay_is_rc(h) &&
 	       vb_psn_span(vb_psn_prev(r->first_psn), h->psn) < REPLAY_PSNS &&
 	       vb_hdr_opcode(h)->flags & VB_OP_RESPONSE && vb_gid_eq(&p->p.udp.src, &r->dst) &&

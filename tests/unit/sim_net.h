@@ -48,7 +48,7 @@ static inline void net_on_completion(void *ctx, uint32_t host, const struct vb_w
 	n->wc_cnt++;
 }
 
-/* What a test starts from; topo and memory are set by net_open(). */
+/* The configuration that a test starts from; topo and memory are set by net_open(). */
 static inline struct vb_sim_config net_config(void)
 {
 	struct vb_sim_config c = {

@@ -149,7 +149,7 @@ static inline int ask_directed(uint8_t method, uint16_t attr, uint32_t mod, cons
 /* Directed routes of HOST_A. */
 static const uint8_t to_switch_a[] = {1}, to_switch_b[] = {1, 2}, to_host_b[] = {1, 2, 1};
 
-/* What a manager does: LIDs, forwarding tables, and all links active. */
+/* The work of a manager: LIDs, forwarding tables, and all links active. */
 static inline void configure(void)
 {
 	static const uint8_t ports_a[] = {1, 0, 2, 2}, ports_b[] = {2, 2, 0, 1};

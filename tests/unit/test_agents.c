@@ -125,7 +125,7 @@ static void requests__go_to_the_agent_of_their_method(void **state)
 	assert_int_equal(vb_agents_peek(agents, a)->addr.lid, 9);
 	assert_int_equal(vb_agents_peek(agents, a)->addr.sl, 3);
 	assert_int_equal(read_agent(a), 1);
-	/* What the node serves is neither registered nor given away. */
+	/* Methods that the node serves are neither registered nor given away. */
 	assert_int_equal(vb_agents_reserve(agents, &cm), 0);
 	assert_int_equal(registered(a, cm), -EINVAL);
 	assert_false(came(false, header(VB_MAD_CLASS_CM, 2, VB_MAD_METHOD_SEND, 0x10, 5)));
@@ -293,7 +293,7 @@ static void ends__cancel_everything(void **state)
 	h.method = VB_MAD_METHOD_GET_RESP;
 	assert_false(came(false, h));
 	assert_false(came(false, header(4, 1, GET, 0x12, 5)));
-	assert_non_null(vb_agents_peek(agents, f)); /* what had come can be read */
+	assert_non_null(vb_agents_peek(agents, f)); /* the MAD that had come can be read */
 	registered(f, wanted(1, 4, 1, 2));
 	written(f, 0, header(4, 1, GET, 0x12, 9), 100, 2);
 	assert_true(came(false, header(4, 1, GET, 0x12, 5)));

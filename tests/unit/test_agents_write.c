@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs write: what is refused, what is repeated, when it is given up. */
+/* The MADs that programs write: which are refused, which are repeated, when they are given up. */
 #include "agents_env.h"
 
 /* MAD-11 */

@@ -125,7 +125,7 @@ static const struct {
     {"modify in SQD", modify_in_sqd, 0, 0},
 };
 
-/* What the failed call might have changed. */
+/* The state that the failed call might have changed. */
 struct state {
 	uint32_t blocks, pds, cqs, srqs, mrs, mws, qps, channels, pd_refs, cq_refs, srq_refs;
 	struct vb_qp_attr qp0;

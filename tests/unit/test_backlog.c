@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a full link did not take is kept with its bytes and its path, which belong to others and
- * change. */
+/* A packet that a full link did not take is kept with its bytes and its path, which belong to
+ * others and change. */
 #include "cmocka_env.h"
 #include "node/engine/priv.h"
 

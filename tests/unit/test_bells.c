@@ -54,7 +54,7 @@ static _Atomic uint64_t *word_of(const struct tried *t, uint32_t at)
 	return (_Atomic uint64_t *)(void *)(t->bell.page + at);
 }
 
-/* The lowest page that is free is the next bell's; what is open stays open, and a bell that is
+/* The lowest page that is free is the next bell's; an open bell stays open, and a bell that is
  * closed is not looked at. */
 static void open__the_lowest_page(void **state)
 {
@@ -120,8 +120,8 @@ static void open__as_many_as_there_are(void **state)
 	vb_engine_close_inside(e);
 }
 
-/* Each word of each page rings its bell once, with what was written. What a bell that is closed
- * meanwhile was still to be told is nobody's. */
+/* Each word of each page rings its bell once, with the value that was written. Words left for
+ * a bell that is closed meanwhile are nobody's. */
 static void look__rings_what_was_written(void **state)
 {
 	static const uint32_t words[] = {VB_BELL_QP_WORD, VB_BELL_QP_OTHER, VB_BELL_CQ_WORD};
@@ -166,8 +166,8 @@ static void look__rings_what_was_written(void **state)
 	vb_engine_close_inside(e);
 }
 
-/* What no doorbell tells is looked for each millisecond; whether some bell has more of it is known
- * from the last time, of all of them. */
+/* Work that no doorbell tells is looked for each millisecond; whether some bell has more of it is
+ * known from the last time, of all of them. */
 static void look__for_what_no_doorbell_tells(void **state)
 {
 	static struct tried t[3];
@@ -234,7 +234,7 @@ static void note__is_found_once(void **state)
 	vb_bells_wake(e);
 	assert_int_equal(read(e->bells->kick_fd, &cnt, sizeof cnt), sizeof cnt);
 	assert_int_equal(e->bells->noted, 2);
-	/* What a forked child has of it is two descriptors. */
+	/* A forked child has nothing of it but two descriptors. */
 	vb_bells_abandon(e);
 	assert_int_equal(fcntl(e->bells->kick_fd, F_GETFD), -1);
 	assert_int_equal(fcntl(e->bells->fault_fd, F_GETFD), -1);

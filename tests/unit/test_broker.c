@@ -49,7 +49,7 @@ static void connect__broker_is_detached(void **state)
 	vb_broker_disconnect(&c);
 }
 
-/* Whoever loses the race for the address connects to the winner's broker. */
+/* A process that loses the race for the address connects to the winner's broker. */
 static void connect__many_at_once(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -453,8 +453,8 @@ static void capture__is_on_while_somebody_wants_it(void **state)
 	vb_broker_disconnect(&c);
 }
 
-/* Who captures goes: what slots without an owner have recorded is given back, and nothing else, for
- * an owner may be writing. */
+/* The observer that captures goes: the records of slots without an owner are given back, and
+ * nothing else, for an owner may be writing. */
 static void capture__ends_beside_a_writer(void **state)
 {
 	struct vb_broker_client first = client_connect(), gone = client_connect();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an adapter tells others: how a QP stands to the QP that it is connected to, nothing to
- * anybody else, and no more answers than so many. MAD-08
+ * The answers of an adapter: how a QP stands to the QP that it is connected to, nothing to
+ * anybody else, and no more than so many. MAD-08
  */
 #include "node/gsi/agent.h"
 
@@ -136,7 +136,7 @@ static void qp__to_strangers(void **state)
 	expect_nothing(PEER, QPN);
 }
 
-/* A QP without a peer yet: who names its number hears that, and not one more word. */
+/* A QP without a peer yet: an asker that names its number hears that, and not one more word. */
 static void qp__in_init(void **state)
 {
 	struct vb_vendor_qp q;
@@ -207,7 +207,7 @@ static void process__that_is_stopped(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* What the QP refused, from the history of a process that runs and of one that has ended. */
+/* The refusal of the QP, from the history of a process that runs and of one that has ended. */
 static void denial__goes_along(void **state)
 {
 	struct vb_slot_shm *shm = slots.slot[SLOT].shm;
@@ -333,7 +333,7 @@ static void answers__are_limited(void **state)
 	assert_int_equal(sum, 228);
 }
 
-/* Who asks in turn with others has no more answers for that. */
+/* A source that asks in turn with others has no more answers for that. */
 static void answers__of_several_sources(void **state)
 {
 	uint32_t sum = 0;
@@ -346,14 +346,14 @@ static void answers__of_several_sources(void **state)
 	assert_int_equal(sum, 3 * 32);
 }
 
-/* Of many who ask, the place of the one that was silent longest is another's: who has asked much
- * does not begin anew for that. */
+/* Of many sources, the one that was silent longest loses its place to another: a source that has
+ * asked much does not begin again for that. */
 static void answers__of_more_sources_than_places(void **state)
 {
 	uint32_t sum;
 
 	(void)state;
-	/* Whoever comes first has the first place. */
+	/* The source that comes first has the first place. */
 	assert_int_equal(answers_of(100), 32);
 	for (uint32_t i = 1; i <= 2 * VB_AGENT_SOURCES; i++) {
 		path.sgid.b[13] = (uint8_t)i;
@@ -455,7 +455,7 @@ static void adapter__of_no_port(void **state)
 		slots.host->device[VB_DEVICES_MAX - 1].gid[i].type =
 		    i == 3 ? VB_GID_IPV4 : VB_GID_NONE;
 	slots.host->device[VB_DEVICES_MAX - 1].active_mtu = VB_MTU_512;
-	/* What lies before the table is no device. */
+	/* The bytes before the table are no device. */
 	memset(slots.host->sysfs_path, 1, sizeof slots.host->sysfs_path);
 	memset(slots.host->sysfs_note, 1, sizeof slots.host->sysfs_note);
 	vb_vendor_emit(&m, mad);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the broker takes for an answer to a question of an observer's, and what it does not: a
- * response is another host's word, or that of somebody who guesses. IBA 13.4.6.4
+ * The responses that the broker takes for an answer to an observer's question, and those that it
+ * does not: a response is another host's word, or that of somebody who guesses. IBA 13.4.6.4
  */
 #include "node/broker/state.h"
 
@@ -70,7 +70,7 @@ static struct vb_ask *ask_out(void)
 	return q;
 }
 
-/* What the observer hears: 0 or its status; 1: nothing. */
+/* The status that the observer hears; 1: it hears nothing. */
 static int heard(struct vb_broker_msg *m)
 {
 	struct vb_fds fds;
@@ -269,8 +269,8 @@ static int listener_open(struct sockaddr_un *a, socklen_t *len)
 	return fd;
 }
 
-/* Who connects where the table is full is turned away; and one whom the loop cannot watch is told
- * so. Neither keeps a place. */
+/* A process that connects where the table is full is turned away; and one whose connection the loop
+ * cannot watch is told so. Neither keeps a place. */
 static void connections__as_many_as_the_table(void **state)
 {
 	struct sockaddr_un a;

@@ -192,7 +192,7 @@ static void events__go_with_their_id(void **state)
 	for (uint32_t n = 0; n < 3; n++)
 		id[n] = event_make(&p);
 	assert_true(is_readable(p.fd, 0));
-	/* What lies in the pair GET_EVENT does not give once more. */
+	/* GET_EVENT does not give an event that lies in the pair once more. */
 	assert_int_equal(command(&p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), -EAGAIN);
 	assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, id[0]);
 	assert_int_equal(id_destroy(&p, id[1]), 0);
@@ -252,7 +252,7 @@ static void events__come_back(void **state)
 	program_end(&p);
 }
 
-/* Who was to take events back and was killed does not stop the others. */
+/* A program that was killed while it took events back does not stop the others. */
 static void events__nobody_takes_back(void **state)
 {
 	struct program p, other;
@@ -299,7 +299,7 @@ static void events__more_than_fit(void **state)
 	program_end(&p);
 }
 
-/* Who waits for edges has one for each event. */
+/* A program that waits for edges has one for each event. */
 static void events__edge_for_each(void **state)
 {
 	struct program p;
@@ -442,7 +442,7 @@ static void open__the_broker_has_no_descriptors(void **state)
 	program_end(&p);
 }
 
-/* What no library sends: lengths that lie, operations and channels that are not there. */
+/* Calls that no library sends: lengths that lie, operations and channels that are not there. */
 static void call__that_is_wrong(void **state)
 {
 	struct program p;

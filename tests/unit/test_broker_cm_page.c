@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A real broker that is called and posted to by shared memory: what is posted comes in its order,
+ * A real broker that is called and posted to by shared memory: posted commands come in order,
  * and nothing that a program writes there is believed. CMP-31, CMP-51
  */
 #include "broker_cm_env.h"
 
-/* What no library writes into its page. */
+/* Values that no library writes into its page. */
 static void page__that_is_wrong(void **state)
 {
 	struct program p;
@@ -39,7 +39,7 @@ static void page__that_is_wrong(void **state)
 	c.op = VB_CM_CALL_OPEN;
 	call_send(&p, &c, NULL);
 	assert_int_equal(p.answer.status, -EINVAL);
-	/* Who is turned away is told. */
+	/* A program that is turned away is told. */
 	assert_true(vb_cm_page_is_served(p.page));
 	assert_int_equal(vb_fds_send(p.sock, &c, 8, NULL), 0);
 	while (recv(p.sock, &c, 1, 0) > 0)
@@ -48,7 +48,7 @@ static void page__that_is_wrong(void **state)
 	program_end(&p);
 }
 
-/* The broker stands still: what programs do then, it finds at once. */
+/* The broker stands still: later it finds all that programs did then at once. */
 static pid_t broker_stop(void)
 {
 	pid_t pid = broker_pid_seen();
@@ -117,7 +117,7 @@ static void post__is_carried_out(void **state)
 	assert_int_equal(command_end(&client), 8 + sizeof d);
 	(void)event(&server, VB_UCMA_EV_CONNECT_REQUEST);
 	assert_int_equal(server.answer.grants, 1u << VB_UCMA_ACCEPT);
-	/* What fails is told by an event: this one is not resolved any more. */
+	/* A failure is told by an event: this id is not resolved any more. */
 	if (command_post(&client, VB_UCMA_RESOLVE_ROUTE, &r, sizeof r, 73))
 		program_kick(&client);
 	assert_int_equal(event(&client, VB_UCMA_EV_ROUTE_ERROR).status, -EINVAL);
@@ -204,7 +204,7 @@ static void post__that_is_wrong(void **state)
 	assert_int_equal(command(&p, VB_UCMA_DESTROY_ID, &d, sizeof d, &n, sizeof n), 8 + sizeof d);
 	assert_int_equal(vb_cm_page_pending(p.page), 0);
 	assert_false(is_readable(p.fd, 0));
-	/* Who has posted more than there is room for is turned away. */
+	/* A program that has posted more than there is room for is turned away. */
 	__atomic_add_fetch(&p.page->posted, UINT32_MAX / 2, __ATOMIC_SEQ_CST);
 	program_kick(&p);
 	while (recv(p.sock, &kick, 1, 0) > 0)

@@ -91,7 +91,7 @@ static void connection__goes_on(void **state)
 	program_again(&server);
 	program_again(&other);
 	(void)event(&server, VB_UCMA_EV_DISCONNECTED);
-	/* And so does the listener. What was the last to happen is known. */
+	/* And so does the listener. The last thing that happened is known. */
 	(void)connect_agree(&server, &other, connect_begin(&other));
 	broker_crash();
 	program_again(&server);
@@ -257,7 +257,7 @@ static void events__come_back_to_another(void **state)
 	program_end(&p);
 }
 
-/* Two programs with one channel take events back: who asked first does, also from the next broker,
+/* Two programs with one channel take events back: the first to ask does, also from the next broker,
  * where the other one is the first to call. */
 static void events__come_back_to_one_of_two(void **state)
 {
@@ -289,7 +289,7 @@ static void events__come_back_to_one_of_two(void **state)
 	program_end(&two);
 }
 
-/* Who took them back has ended with the broker: it has taken them, and events come again. */
+/* The program that took them back ended with the broker: it has them, and events come again. */
 static void events__do_not_come_back(void **state)
 {
 	struct program one, two;

@@ -39,8 +39,8 @@ static void watch__with_its_source(void **state)
 	close(pair[1]);
 }
 
-/* Each kind of connection may ask for some things. Whoever says anything else is ended, and what it
- * had is free. */
+/* Each kind of connection may ask for some things. A connection that says anything else is
+ * ended, and everything it had is free. */
 static void handle__what_a_kind_may_say(void **state)
 {
 	static const bool may[3][VB_BROKER_DONE + 2] = {
@@ -299,7 +299,7 @@ static void accept__of_root(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* What does not even have our magic is no program that the broker would give way to. */
+/* A message without our magic is from no program that the broker would give way to. */
 static void version__of_a_stranger(void **state)
 {
 	struct vb_broker_msg m;
@@ -398,7 +398,7 @@ static void fault__is_told_at_once(void **state)
 	assert_string_equal(h->fault[0].text, "");
 }
 
-/* Who asks for views has all processes write some, and is told the number of the question. */
+/* An observer that asks for views has all processes write some, and hears the question's number. */
 static void explain__asks_all(void **state)
 {
 	uint32_t o = observer(), one = client(), two = client();

@@ -80,7 +80,7 @@ static void globals__change_together_or_not_at_all(void **state)
 	assert_int_equal(get(0x200218), 123);
 }
 
-/* Whatever a program with the socket sends is answered, and changes nothing. */
+/* Any wrong request of a program with the socket is answered, and changes nothing. */
 static void request__that_is_wrong_is_refused(void **state)
 {
 	uint64_t before = get(0x200218);

@@ -30,7 +30,7 @@ static struct vb_host_memory *memory(void)
 static int access_reg(uint32_t method, const struct vb_reg *reg, const char *name)
 {
 	m.op = VB_BROKER_REGISTER;
-	m.status = -EIO; /* what was asked is no answer */
+	m.status = -EIO; /* the question is no answer */
 	snprintf(m.text, sizeof m.text, "of the question");
 	m.reg.method = method;
 	m.reg.id = reg->id;
@@ -58,8 +58,8 @@ static int set_reg(const struct vb_reg *reg, const char *name, const char *field
 	return access_reg(VB_BROKER_REG_SET, reg, name);
 }
 
-/* What is written is that device's, at all of its names, and an epoch of what it changes: programs
- * look for that. */
+/* A write is to that device, at all of its names, and begins an epoch of the settings that it
+ * changes: programs look for that. */
 static void reg__begins_the_epoch_of_what_it_changes(void **state)
 {
 	(void)state;
@@ -99,7 +99,7 @@ static void reg__reset_knows_the_rate(void **state)
 	assert_memory_equal(&pf(0)->reg.cc, &want.cc, sizeof want.cc);
 }
 
-/* What is wrong is said, and changes nothing. */
+/* A mistake is named, and changes nothing. */
 static void reg__says_what_is_wrong(void **state)
 {
 	const struct vb_reg none = {.id = 0x1234, .len = 0x40};
@@ -305,7 +305,7 @@ static void csr__as_many_as_a_request_has(void **state)
 	assert_string_equal(m.text, "verbena0v1 is a virtual function: use '-d verbena0'");
 }
 
-/* What is written is an epoch of that device, and wakes programs; what is read or refused is none.
+/* A write is an epoch of that device, and wakes programs; a read or a refused write is none.
  * A virtual function reads through to its physical one. ADP-26 */
 static void csr__writes_begin_an_epoch(void **state)
 {

@@ -79,7 +79,7 @@ static void change_address(const struct vb_broker_client *c, bool add)
 	fail_msg("the broker has not seen the address");
 }
 
-/* What the broker starts gets nothing of it. */
+/* A program that the broker starts gets no descriptor of it. */
 static void descriptors__close_on_exec(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -388,7 +388,7 @@ static void broker__gives_way_to_another_version(void **state)
 	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
 	assert_non_null(strstr(ask_as_other_version(VB_BROKER_OBSERVER).text, "ten minutes"));
 	assert_int_equal(ask_as_other_version(VB_BROKER_CM).magic, 0);
-	/* Who looks would keep it. */
+	/* An observer would keep it. */
 	assert_true(process_ends(pid));
 	vb_broker_observe_end(&o);
 	c = client_connect();

@@ -105,7 +105,7 @@ static void burst__as_many_as_there_are_receives(void **state)
 	for (vb_time end = vb_clock_now() + PATIENCE_NS; got.cnt < RECVS && vb_clock_now() < end;)
 		vb_gsi_step(gsi, vb_clock_now());
 	assert_uint_in_range(got.cnt, RECVS, 5 * SENDS);
-	/* What is still on its way comes before the next ones. */
+	/* Messages still on their way come before the next ones. */
 	for (uint32_t i = 0; i < 20; i++) {
 		(void)poll(NULL, 0, 5);
 		vb_gsi_step(gsi, vb_clock_now());
@@ -455,8 +455,8 @@ static void question__leaves_again(void **state)
 	broker_end();
 }
 
-/* What others ask is answered to where it came from, in as many bytes; what has no whole words, or
- * asks nothing, is not. */
+/* A question of others is answered to where it came from, in as many bytes; a MAD that has no whole
+ * words, or asks nothing, is not. */
 static void request__is_answered(void **state)
 {
 	struct vb_broker_msg m = question(1);

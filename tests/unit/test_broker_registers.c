@@ -203,8 +203,8 @@ static void stay__functions_of_what_does_not(void **state)
 	assert_int_equal(vb_adapter_state(vb_broker_adapter(&o))->vf_cnt, 0);
 }
 
-/* What changes congestion control is a new epoch of it, which programs follow at once; the same
- * once more is none. */
+/* A change of congestion control is a new epoch of it, which programs follow at once; the same
+ * value once more is none. */
 static void set__begins_an_epoch(void **state)
 {
 	const struct vb_adapter_shm *a = vb_broker_adapter(&o);

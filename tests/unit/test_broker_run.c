@@ -117,7 +117,7 @@ static bool port_is_drained(void)
 	return all;
 }
 
-/* What nobody wants is thrown away, and costs no time after that. */
+/* A packet that nobody wants is thrown away, and costs no time after that. */
 static void sink__is_drained(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -190,7 +190,7 @@ static void tell_of_trouble(struct vb_broker_client *c)
 }
 
 /* A broker that has only histories to tell has given up the adapter, once, with its registers and
- * counters, and sleeps; who looks finds the devices, the tree, and the histories. */
+ * counters, and sleeps; an observer finds the devices, the tree, and the histories. */
 static void rest__is_as_from_the_factory(void **state)
 {
 	struct vb_broker_reg r = {.method = VB_BROKER_REG_RESET,
@@ -317,7 +317,7 @@ static void come_and_go(struct vb_broker_observer *o)
 	await_slot(o, slot, 0);
 }
 
-/* Whoever came and went, the broker and this process have as many descriptors as before. */
+/* After all that came and went, the broker and this process have as many descriptors as before. */
 static void descriptors__of_those_who_went(void **state)
 {
 	struct vb_broker_observer o = observe();
@@ -326,7 +326,7 @@ static void descriptors__of_those_who_went(void **state)
 
 	(void)state;
 	come_and_go(&o);
-	/* What comes after this is handled after all that has gone. */
+	/* A message after this is handled after all that has gone. */
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	mine = descriptors_of(getpid());
 	its = descriptors_of(pid);
@@ -363,8 +363,8 @@ static void broker_killed__with_a_client_that_is_forgotten(void **state)
 	vb_broker_disconnect(&c);
 }
 
-/* The port is had by a program of the last broker that does not come: who is new waits for it, for
- * a while, and then is told who it is. */
+/* A program of the last broker has the port and does not come: a new program waits for it, for a
+ * while, and then is told who it is. */
 static void broker_killed__survivors_do_not_come(void **state)
 {
 	struct child ch = child_start(NULL);

@@ -55,7 +55,7 @@ static pid_t start_by_hand(int in, int out, bool old_kernel)
 	pid_t pid;
 
 	assert_int_equal(vb_verbena_path(path, sizeof path), 0);
-	/* Whatever the program's file is called. */
+	/* The name of the program's file does not matter. */
 	(void)unlink(other_name);
 	assert_int_equal(symlink(path, other_name), 0);
 	pid = fork();
@@ -180,7 +180,7 @@ static void start__closes_files_of_the_program(void **state)
 	vb_broker_disconnect(&c);
 }
 
-/* Who has connected knows all of it: its own name stands in its memory, and a program that it
+/* A connected process knows all of it: its own name stands in its memory, and a program that it
  * executes gets none of its descriptors. */
 static void connect__says_who_and_what(void **state)
 {

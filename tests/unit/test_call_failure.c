@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory, descriptors and all else that the kernel gives run out where links, stores and the parts
- * of a broker are opened, at each call that asks for some: what cannot be made says so and leaves
- * nothing, and what is only of use is done without. And signals that come while something waits.
+ * of a broker are opened, at each call that asks for some: a part that fails says so and leaves
+ * nothing, and one that is only useful is left out. And signals that come while something waits.
  */
 #include "call_env.h"
 
@@ -504,7 +504,7 @@ static void broker__is_reached_or_not(void **state)
 	attempt_each("a broker", &spawn, 4);
 }
 
-/* What a broker that cannot start says is told. */
+/* The words of a broker that cannot start are told. */
 static int spawn_in_vain(void)
 {
 	char why[256];

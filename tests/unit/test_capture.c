@@ -35,7 +35,7 @@ static void note_mark(void *ctx, const struct vb_link_tap *t)
 	tapped_mark = t->mark;
 }
 
-/* What came by shared memory keeps the mark of what happened to it. */
+/* A packet that came by shared memory keeps the mark of what happened to it. */
 static void tap_received__has_its_mark(void **state)
 {
 	static const struct vb_path path = {.port = 1};

@@ -212,7 +212,7 @@ static void random__agrees_with_paper(void **state)
 	assert_true(followed < 3000 * 300 / 100);
 }
 
-/* What is made up for at once is what happens step by step, to the last bit. */
+/* Time made up for at once gives the same state as step by step, to the last bit. */
 static void random__seldom_as_often(void **state)
 {
 	struct vb_rng g = vb_rng_stream(8, "test", 0);
@@ -247,7 +247,7 @@ static void random__seldom_as_often(void **state)
 	}
 }
 
-/* Whatever the settings hold: rates stay within their limits, and no call takes long. */
+/* With any settings, rates stay within their limits, and no call takes long. */
 static void random__any_settings(void **state)
 {
 	struct vb_rng g = vb_rng_stream(9, "test", 0);

@@ -37,7 +37,7 @@ static void alpha__first_cnp(void **state)
 		vb_cc_reset(&cc, &s, 0);
 		vb_cc_on_cnp(&cc, &s, after[i]);
 
-		/* What is left of alpha after so many periods of 55 us. */
+		/* The part of alpha that is left after so many periods of 55 us. */
 		uint64_t periods = after[i] / (55 * VB_USEC);
 		double alpha = 1023 * pow(1020.0 / 1024, (double)periods);
 
@@ -45,7 +45,7 @@ static void alpha__first_cnp(void **state)
 	}
 }
 
-/* CC-41: what software wrote to ALPHA_MEM is the alpha of first CNPs. */
+/* CC-41: the value that software wrote to ALPHA_MEM is the alpha of first CNPs. */
 static void alpha__first_is_as_written(void **state)
 {
 	struct vb_cc_settings s = quiet();

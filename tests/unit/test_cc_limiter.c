@@ -118,7 +118,7 @@ static void idle__is_not_saved(void **state)
 	vb_cc_reset(&cc, &s, 0);
 	vb_cc_set_rate(&cc, &s, 10000, 0);
 	assert_uint_in_range(bytes_in(&cc, &s, 1000, VB_SEC, 1), 101000, 101000);
-	/* Who waits does so for half a burst, and then sends a GSO batch. */
+	/* A QP that waits does so for half a burst, and then sends a GSO batch. */
 	vb_time at = vb_cc_send_at(&cc, &s, VB_SEC);
 
 	assert_uint_in_range(at, VB_SEC + 20480, VB_SEC + 20480 + 410);
@@ -127,7 +127,7 @@ static void idle__is_not_saved(void **state)
 	assert_uint_in_range(bytes_in(&cc, &s, 1000, at, 100 * VB_MSEC), 244000000, 244250000);
 }
 
-/* CC-60: what is owed at a slow rate is paid at the new one. */
+/* CC-60: bytes owed at a slow rate are paid at the new one. */
 static void rate__raised_while_waiting(void **state)
 {
 	struct vb_cc_settings s = limited(250000000);
@@ -153,7 +153,7 @@ static void rate__raised_while_waiting(void **state)
 	assert_int_equal(vb_cc_send_at(&cc, &s, 0), 81920);
 }
 
-/* What is charged to the window that ends now. */
+/* The bytes charged to the window that ends now. */
 static void bytes__of_window(void **state)
 {
 	struct vb_cc_settings s = limited(250000000);
@@ -171,7 +171,7 @@ static void bytes__of_window(void **state)
 	assert_int_equal(vb_limiter_bytes(&cc, &s, VB_SEC), 0);
 }
 
-/* What a packet costs follows its size, the rate, its floor and the clock, whatever the one before
+/* The cost of a packet follows its size, the rate, its floor and the clock, whatever the one before
  * was. CC-33, CC-60 */
 static void cost__of_each_packet(void **state)
 {

@@ -140,7 +140,7 @@ static void enable__is_the_scheme(void **state)
 	assert_false(s.np_en);
 }
 
-/* What is read can be written, and changes nothing. */
+/* A value that is read can be written, and changes nothing. */
 static void values__read_can_be_written(void **state)
 {
 	(void)state;

@@ -256,7 +256,7 @@ static void limiter__paces(void **state)
 
 		assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 4096), 0);
 		env.now = 100000;
-		/* What a window leaves of idle time is one packet. */
+		/* The window leaves one packet's worth of idle time. */
 		assert_int_equal(env_tx(&env, &b), 1);
 		sent = vb_tx_wire_len(&b.pkt[0]);
 		for (int i = 1; i < 4; i++) {
@@ -356,8 +356,8 @@ static void cut_down(struct vb_qp *qp)
 	env.now += VB_MSEC;
 }
 
-/* An idle connection does not hand its cut rate to the next flow: that begins as on a new QP. What
- * is sent again after a time is no new flow. */
+/* An idle connection does not hand its cut rate to the next flow: that begins as on a new QP. A
+ * packet sent again after a time is no new flow. */
 static void flow__begins_at_the_first_rate(void **state)
 {
 	struct vb_qp *qp = open_without_increases();
@@ -438,7 +438,7 @@ static void window__bounds_wqes(void **state)
 	env_close(&env);
 }
 
-/* CC-01: what waits for the limiter is said to wait for its rate, not for the window. */
+/* CC-01: a QP that waits for the limiter is said to wait for its rate, not for the window. */
 static void rate__blocks(void **state)
 {
 	struct vb_cc_settings s = paper();

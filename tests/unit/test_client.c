@@ -173,8 +173,8 @@ static void answer_send(struct vb_broker_msg *m, int fd)
 	assert_int_equal(vb_fds_send(pair[1], m, sizeof *m, &fds), 0);
 }
 
-/* What a broker answers is looked at before it is believed: numbers may lie outside of the tables,
- * texts may have no end. The status is the question's. */
+/* A broker's answer is checked before it is believed: numbers may lie outside of the tables, texts
+ * may have no end. The status is the question's. */
 static void answers__are_taken_with_care(void **state)
 {
 	struct vb_broker_observer o = {.sock = pair[0]};
@@ -250,7 +250,7 @@ static void connections__come_as_memory(void **state)
 	close(pipes[1]);
 }
 
-/* Answers of other adapters come in any order; what answers no question is passed over, and a
+/* Answers of other adapters come in any order; an answer to no question is passed over, and a
  * question without an answer has timed out. */
 static void questions__are_answered_in_any_order(void **state)
 {
@@ -289,8 +289,8 @@ static void serve_request(void *ctx, struct vb_broker_msg *m)
 	m->csr.access[0].word = 4711;
 }
 
-/* What the broker says wakes its client and no more; a request is answered by who serves them, and
- * where nobody does it is passed over. One that says that the slot is another's has ended. */
+/* A broker's message wakes its client and no more; a request is answered by its handler, or by
+ * nobody. A message that says that the slot is another's ends the connection. */
 static void check__what_the_broker_says(void **state)
 {
 	struct vb_broker_client c = {

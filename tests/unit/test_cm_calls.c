@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The broker's side of calls by shared memory: whom it looks at and for how long, whom it tells,
- * what was posted and comes first; and what the broker's loop is told of its connection manager.
+ * which posts come first; and what the broker's loop is told of its connection manager.
  * node/cm/page/serve_page.c, node/cm/cm.c; CMP-31
  */
 #include "cmocka_env.h"
@@ -298,8 +298,8 @@ static void post_write(uint32_t i, uint64_t channel)
 	(void)vb_cm_page_post(page[i], &post, &at);
 }
 
-/* What was posted is carried out before a call of its own program, and before that of another one
- * where both use the channel; and before its connection ends. */
+/* A post is carried out before a call of its own program, before one of another program that uses
+ * the same channel, and before its connection ends. */
 static void posts__come_before_calls(void **state)
 {
 	struct vb_cm_call c = {.op = VB_CM_CALL_ATTACH};
@@ -498,8 +498,8 @@ static void follow__each_device(void **state)
 	close(fd);
 }
 
-/* Observers see as many ids as the table has room for, and how many there are; what a program has
- * taken is not waiting any more. */
+/* Observers see as many ids as the table has room for, and how many there are; an event that a
+ * program has taken is not waiting any more. */
 static void table__of_connections(void **state)
 {
 	enum { IDS = VB_CM_TABLE_MAX + 5 };
@@ -557,7 +557,7 @@ static void host__versions_and_number(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* What stands behind the reply begins at a multiple of eight. */
+/* The bytes read ahead begin behind the reply, at a multiple of eight. */
 static void answer__its_bytes(void **state)
 {
 	struct vb_cm_answer a = {.len = 5};

@@ -458,7 +458,7 @@ static void adopt__while_events_come_back(void **state)
 	assert_null(cm.channel[3]->holder);
 	assert_true(cm.hold_until >= before + 3 * VB_SEC &&
 		    cm.hold_until <= vb_clock_now() + 3 * VB_SEC);
-	/* Who has asked before goes on by its call, and nobody else. */
+	/* The program that asked before goes on by its call, and nobody else does. */
 	assert_false(vb_channel_hold(cm.channel[3], &pair[0], 56));
 	vb_channels_timeouts(&cm, cm.hold_until - 1);
 	assert_true(cm.channel[3]->is_held);
@@ -468,7 +468,7 @@ static void adopt__while_events_come_back(void **state)
 	assert_true(vb_channel_hold(cm.channel[3], &pair[0], 56));
 	assert_false(vb_channel_hold(cm.channel[3], &pair[1], 56));
 	assert_true(vb_channel_hold(cm.channel[3], &pair[0], 57));
-	/* Whose call it is no longer returns nothing. */
+	/* A program whose call it no longer is returns nothing. */
 	vb_channel_return(cm.channel[3], &pair[1], 57, NULL, 0);
 	assert_true(cm.channel[3]->is_held);
 	vb_channels_timeouts(&cm, VB_NEVER);
@@ -533,7 +533,7 @@ static void events__as_many_as_the_pair_holds(void **state)
 	}
 }
 
-/* What is no call is answered so: without its descriptors, or not to be posted. */
+/* A message that is no call is answered so: without its descriptors, or not to be posted. */
 static void calls__that_are_none(void **state)
 {
 	const struct vb_ucma_hdr get = {.cmd = VB_UCMA_GET_EVENT};

@@ -3,7 +3,7 @@
  * IBA 12.9 */
 #include "cm_env.h"
 
-/* What both ends know at the end: CMP-02 CMP-03 CMP-04 CMP-05 CMP-06 CMP-10 */
+/* The facts that both ends know at the end: CMP-02 CMP-03 CMP-04 CMP-05 CMP-06 CMP-10 */
 static void connect__both_ends_know_each_other(void **state)
 {
 	struct cm_net n;
@@ -39,7 +39,7 @@ static void connect__both_ends_know_each_other(void **state)
 	assert_int_equal(b->sq_psn.v, 0x0803c2);
 	assert_int_equal(a->rq_psn.v, b->sq_psn.v);
 	assert_int_equal(b->rq_psn.v, a->sq_psn.v);
-	/* CMP-05: what one takes at once is what the other sends at once. */
+	/* CMP-05: one end takes as many requests at once as the other sends at once. */
 	assert_int_equal(a->initiator_depth, 2);
 	assert_int_equal(a->responder_resources, 1);
 	assert_int_equal(b->responder_resources, 2);

@@ -297,7 +297,7 @@ static struct cm_pair pair_in(struct cm_net *n, enum vb_cm_state s)
 	return p;
 }
 
-/* CMP-22: what the peer is told when an object is given up, in each of its states. */
+/* CMP-22: the message that the peer gets when an object is given up, in each of its states. */
 static void destroy__tells_the_peer(void **state)
 {
 	static const struct {
@@ -338,7 +338,7 @@ static void destroy__tells_the_peer(void **state)
 		}
 		cm_message(told, cases[i].attr);
 		assert_int_equal(vb_cm_conn_state(peer), cases[i].peer);
-		/* What is left of it goes by itself. */
+		/* The rest of it goes by itself. */
 		vb_cm_conn_destroy(peer, n.now);
 		vb_cm_conn_destroy(p.listener, n.now);
 		cm_advance(&n, 30 * VB_SEC);
@@ -415,7 +415,7 @@ static void destroy__takes_its_events_along(void **state)
 	cm_close(&n);
 }
 
-/* CMP-52, CMP-26: what belongs to nothing is dropped and counted. */
+/* CMP-52, CMP-26: a message that belongs to nothing is dropped and counted. */
 static void message__that_fits_nothing_is_dropped(void **state)
 {
 	static const enum vb_cm_attr attrs[] = {VB_CM_RTU, VB_CM_DREP, VB_CM_MRA, VB_CM_REJ,

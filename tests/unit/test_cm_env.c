@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the connection manager asks its host for: ports, and from which address the way to another
- * begins. In a network namespace of its own, whose "lo" has all of 127.0.0.0/8. CMP-23
+ * The requests of the connection manager to its host: ports, and from which address the way to
+ * another begins. In a network namespace of its own, whose "lo" has all of 127.0.0.0/8. CMP-23
  */
 #include "cmocka_env.h"
 #include "deny.h"
@@ -45,7 +45,7 @@ static struct vb_ucma_addr address(uint8_t last)
 	return (struct vb_ucma_addr){.family = 2, .gid = {{[10] = 0xff, 0xff, 127, 0, 0, last}}};
 }
 
-/* Who says from which address has that one; who does not has the kernel's choice. */
+/* A program that names its source address has that one; any other has the kernel's choice. */
 static void route__from_where_the_program_says(void **state)
 {
 	struct vb_ucma_env env = vb_cm_env(&broker);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the connection manager refuses, from peers and from consumers, and what it does without
- * room. */
+/* Requests that the connection manager refuses, from peers and from consumers, and what it does
+ * without room. */
 #include "cm_env.h"
 
 /* CMP-17: nobody listens, or the paths do not lead here. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What outlives a broker that is killed: the descriptor store, and the memory of the connection
+ * State that outlives a killed broker: the descriptor store, and the memory of the connection
  * manager, whose channels are in stores of their own. node/store/fd_store.h, node/cm/memory.h
  */
 #include "cmocka_env.h"
@@ -300,7 +300,7 @@ static void add__after_many_that_have_gone(void **state)
 	assert_int_equal(seen[3], 1);
 }
 
-/* Whoever has the store can send to it; what is no item ends the walk. */
+/* Any process that has the store can send to it; a message that is no item ends the walk. */
 static void store__with_a_message_that_is_no_item(void **state)
 {
 	struct vb_fd_store_item none = {.kind = VB_FD_STORE_CM};
@@ -335,7 +335,7 @@ static void store__at_descriptor_0(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A store comes from another process: what is none is not read as one. */
+/* A store comes from another process: a descriptor of something else is not read as one. */
 static void store__of_another_family(void **state)
 {
 	int fd[] = {socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), open("/dev/null", O_RDONLY)};
@@ -390,7 +390,7 @@ static int note_index(void *ctx, const struct vb_fd_store_item *item, struct vb_
 	return 0;
 }
 
-/* What stays of a store keeps its order, and looking through it opens nothing for good. */
+/* Items that stay in a store keep their order, and looking through it opens nothing for good. */
 static void store__is_sifted(void **state)
 {
 	int store = vb_fd_store_create(), fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -41,7 +41,7 @@ static struct vb_cm_msg captured_message(const char *name, uint32_t index)
 	return m;
 }
 
-/* CMP-01: what rdma_rxe sends, we would send with the same bytes. */
+/* CMP-01: a message that rdma_rxe sends, we would send with the same bytes. */
 static void captures__are_parsed_and_emitted_unchanged(void **state)
 {
 	static const char *const names[] = {"cm_rping",    "cm_rping_v6",    "cm_reject",
@@ -142,7 +142,7 @@ struct place {
 		.width = width_                                                                    \
 	}
 
-/* What no capture shows, for it is 0 in all of them. */
+/* The fields that no capture shows, for they are 0 in all of them. */
 static const struct place places[] = {
     PLACE(REQ, req.ece_vendor, 5, 0, 24), /* CMP-27 */
     PLACE(REQ, req.qkey, 28, 0, 32),

@@ -16,7 +16,7 @@
 static struct vb_cm_page page;
 static int sock[2]; /* the program's end, and the broker's */
 
-/* Half of the time not at all: what is close together then shows whether a fence is missing. */
+/* Half of the time not at all: accesses close together then show whether a fence is missing. */
 static void park(struct vb_rng *rng)
 {
 	if (vb_rng_below(rng, 2))
@@ -175,7 +175,7 @@ static void post__none_is_missed(void **state)
 	close(sock[1]);
 }
 
-/* What waits can be read again, and the last one taken back. */
+/* Posts that wait can be read again, and the last one taken back. */
 static void post__pending(void **state)
 {
 	struct vb_cm_post post = {.len = 8};
@@ -198,7 +198,7 @@ static void post__pending(void **state)
 		assert_int_equal(vb_cm_page_pending_at(&page, n)->serial, n + 2);
 	vb_cm_page_unpost(&page);
 	assert_int_equal(vb_cm_page_pending(&page), VB_CM_POSTS - 3);
-	/* Who looks is told nothing. */
+	/* A broker that looks is told nothing. */
 	vb_cm_page_look(&page, true);
 	vb_cm_page_posts_done(&page, page.posted);
 	assert_false(vb_cm_page_post(&page, &post, &told));
@@ -212,8 +212,8 @@ static void post__pending(void **state)
 			 offsetof(struct vb_cm_call, body) + VB_CM_POST_BODY);
 }
 
-/* A program believes no length of an answer: what does not fit is none. It waits for the answer to
- * its last call. */
+/* A program believes no length of an answer: a part that does not fit counts as none. It waits for
+ * the answer to its last call. */
 static void answer__that_is_too_long(void **state)
 {
 	static const struct {
@@ -259,7 +259,7 @@ static void answer__that_is_too_long(void **state)
 	}
 }
 
-/* Nor does the broker believe those of a call; what it takes is a copy. */
+/* Nor does the broker believe the lengths of a call; it takes a copy. */
 static void call__that_is_too_long(void **state)
 {
 	static const struct {
@@ -299,7 +299,7 @@ static void call__that_is_too_long(void **state)
 	}
 }
 
-/* Who writes hears whether the other one has to be told; what is written is as long as it is. */
+/* The writer hears whether the other side has to be told, and writes only the bytes there are. */
 static void page__who_has_to_be_told(void **state)
 {
 	static struct vb_cm_call call = {.len = 3, .extra_len = 2};

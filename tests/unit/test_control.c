@@ -294,7 +294,7 @@ static void view__broker_killed(void **state)
 	(void)vb_broker_wait_cnp(&o, 0, &cnt, &qpn, 0);
 	kill(pid, SIGKILL);
 	assert_true(process_ends(pid));
-	/* Who waits for CNPs does not wait for those of the dead. */
+	/* An observer that waits for CNPs does not wait for a dead broker. */
 	assert_int_equal(vb_broker_wait_cnp(&o, 0, &cnt, &qpn, BROKER_PATIENCE_MS), -ECONNRESET);
 	vb_broker_observe_end(&o);
 	assert_int_equal(verbena_devices(v, dev, 1), -ECONNRESET);

@@ -83,7 +83,7 @@ static void poll__in_order_and_in_parts(void **state)
 	env_close(&env);
 }
 
-/* What a completion of each kind does to a queue that was armed in each way. IBA 11.4.2.2 */
+/* The effect of each kind of completion on a queue that was armed in each way. IBA 11.4.2.2 */
 static void arm__which_completion_notifies(void **state)
 {
 	static const struct {
@@ -102,7 +102,7 @@ static void arm__which_completion_notifies(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
 		setup(8);
-		add(0, VB_WC_SUCCESS, true); /* what is there already does not count */
+		add(0, VB_WC_SUCCESS, true); /* an entry that is there already does not count */
 		if (c[i].arm)
 			vb_cq_arm(env.cq, c[i].arm == 1);
 		if (c[i].arm == 3)
@@ -288,7 +288,7 @@ static void overrun__ends_every_qp_on_the_queue(void **state)
 	assert_int_equal(vb_qp_get_state(receives), VB_QPS_ERR);
 	assert_int_equal(vb_qp_get_state(reset), VB_QPS_RESET);
 	assert_int_equal(vb_qp_get_state(elsewhere), VB_QPS_RTS);
-	/* What was queued is there to the last entry; then the error, for ever. */
+	/* The queued completions are there to the last one; then the error, for ever. */
 	assert_int_equal(vb_cq_poll(env.cq, wc, 4), 2);
 	assert_int_equal(wc[1].wr_id, 2);
 	assert_int_equal(vb_cq_poll(env.cq, wc, 4), -EOVERFLOW);
@@ -478,8 +478,8 @@ static void mirror__sees_each_entry(void **state)
 	env_close(&env);
 }
 
-/* What was read in the other form makes room, and is not polled; a place behind the last entry is
- * none that somebody can have read up to. */
+/* An entry that was read in the other form makes room, and is not polled; nobody can have read up
+ * to a place behind the last entry. */
 static void mirror__what_was_read_makes_room(void **state)
 {
 	struct vb_wc wc;

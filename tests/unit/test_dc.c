@@ -284,7 +284,7 @@ static void dct__refusals_at_once(void **state)
 	env_close(&env);
 }
 
-/* Who is silent for long, or has failed and is silent, makes place; the longest first. */
+/* Initiators that are silent for long, or failed and silent, make place; the longest first. */
 static void dct__silent_initiators_go(void **state)
 {
 	uint32_t rkey;

@@ -47,7 +47,7 @@ static void run_to_completion(void)
 	}
 }
 
-/* What comes behind a stream's failure has all the RNR retries that there are. */
+/* A request behind a stream's failure has all the RNR retries that there are. */
 static void dci__rnr_retries_after_an_error(void **state)
 {
 	struct vb_qp_attr a = env_attr(1, 0);
@@ -325,7 +325,7 @@ static void dci__gives_its_deadlines_back(void **state)
 	env_close(&env);
 }
 
-/* What is not acknowledged is counted over all channels. */
+/* Unacknowledged packets are counted over all channels. */
 static void dci__unacked_of_all_channels(void **state)
 {
 	struct vb_qp *dci;

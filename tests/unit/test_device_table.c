@@ -84,8 +84,7 @@ static void update__has_all_of_the_device(void **state)
 	assert_int_equal(host.generation, 2);
 }
 
-/* What has no MAC has a GUID of the host, each device one of its own, and each network namespace.
- */
+/* A device without a MAC has a GUID of the host: its own one in each network namespace. */
 static void guid__without_a_mac(void **state)
 {
 	uint64_t *there =

@@ -140,7 +140,7 @@ static uint64_t guid_after_boot(const char *id)
 	return got;
 }
 
-/* What has no MAC has a GUID of its own in each life of the host: peers keep state by it. */
+/* A device without a MAC has a GUID of its own in each life of the host: peers keep state by it. */
 static void guid__of_lo_is_of_this_boot(void **state)
 {
 	uint64_t first, second;

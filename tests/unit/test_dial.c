@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 
-/* What the broker does with one connection. */
+/* The ways in which the broker treats one connection. */
 enum deed {
 	HANGS_UP, /* says nothing and closes */
 	REFUSES,  /* with the status and text that were asked for, and a descriptor */
@@ -27,7 +27,7 @@ static struct {
 	enum deed deed[4];
 	int32_t status;
 	pthread_t thread;
-	uint32_t heard[4]; /* what each connection asked for */
+	uint32_t heard[4]; /* the operation that each connection asked for */
 } broker;
 
 static void answer(int fd, enum deed deed, const struct vb_broker_msg *asked)
@@ -139,8 +139,8 @@ static void dial__again_when_it_ends(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* Who is refused is told why, in the broker's words; what comes with that is closed. A status that
- * is no error is one. */
+/* A refused program is told why, in the broker's words; descriptors that come with that are closed.
+ * A status that is no error counts as one. */
 static void dial__is_refused(void **state)
 {
 	unsigned before = descriptors_of(getpid());
@@ -173,7 +173,7 @@ static void dial__of_another_version(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* Who only looks is told soon that a broker is stopped, but has patience with one that is slow. */
+/* An observer is told soon that a broker is stopped, but has patience with a slow one. */
 static void dial__of_one_that_is_slow(void **state)
 {
 	int sock;
@@ -286,7 +286,7 @@ static void connect__waits_in_line(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* Nobody there is a word of its own; who does not want to start a broker is told that. */
+/* A missing broker is an error of its own; a program that would not start one is told that. */
 static void connect__to_nobody(void **state)
 {
 	unsigned before = descriptors_of(getpid());
@@ -358,7 +358,7 @@ static void connect__not_in_a_strangers_line(void **state)
 					   "by a process of user 65534"));
 }
 
-/* What is awaited comes, ends, or does not come in time. */
+/* An awaited message comes, its connection ends, or it does not come in time. */
 static void await__until_its_time(void **state)
 {
 	vb_time begin = vb_clock_now();

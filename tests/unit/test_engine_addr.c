@@ -58,8 +58,8 @@ static void find__every_address(void **state)
 	assert_int_equal(port_of((struct vb_gid){{0}}, 100), 0);
 }
 
-/* What is no entry, a device that has gone, one behind the last, and a virtual function have no
- * addresses. */
+/* A place without an entry, a device that has gone, one behind the last, and a virtual function
+ * have no addresses. */
 static void build__of_what_is_there(void **state)
 {
 	uint16_t generation = table.generation;
@@ -78,7 +78,7 @@ static void build__of_what_is_there(void **state)
 	assert_int_equal(port_of(address(5, 0), 0), 0);
 	assert_int_equal(port_of(address(VB_DEVICES_MAX - 2, 0), 0), VB_DEVICES_MAX - 1);
 	assert_int_equal(port_of(address(VB_DEVICES_MAX - 1, 0), 0), 0);
-	/* What was answered last counts no more. */
+	/* The last answer counts no more. */
 	assert_int_equal(port_of(address(1, 0), 0), 2);
 	host.device[1].ifindex = 0;
 	vb_addr_build(&table, &host);

@@ -202,7 +202,7 @@ static void mark__by_the_port(void **state)
 	assert_int_equal(rx[1].path->traffic_class, VB_ECN_CE);
 }
 
-/* What other hosts have sent counts as the kernel has it; of this host's senders, what they say. */
+/* Packets of other hosts count as the kernel has it; those of this host, as their senders say. */
 static void mark__sees_the_socket(void **state)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -310,7 +310,7 @@ static void set__bursts_are_live(void **state)
 	set.limiter_burst_ns = 100001;
 	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
 	assert_int_equal(vb_hca_cc(engine.hca, 1)->limiter_burst_ns, 100001);
-	/* What is wrong changes nothing. */
+	/* A wrong setting changes nothing. */
 	set.cc_clk_hz = 1;
 	set.rxq_en = false;
 	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), -EINVAL);
@@ -348,7 +348,7 @@ static void mark__thresholds(void **state)
 	assert_false(engine.cc.marks);
 }
 
-/* What was seen of the queue holds for 20 us. */
+/* A look at the queue holds for 20 us. */
 static void mark__looks_each_20_us(void **state)
 {
 	struct vb_path path = {.port = 1, .traffic_class = VB_ECN_ECT0};
@@ -393,8 +393,8 @@ static void own__until_a_register_is_written(void **state)
 	assert_true(engine.broker.shm->own_cc == 0);
 }
 
-/* A parent beyond the table is none: the device has settings of its own. The last one is one. What
- * the adapter leaves the factory with is taken over, too. */
+/* A parent beyond the table is none: the device has settings of its own. The last entry is one. The
+ * settings that the adapter leaves the factory with are taken over, too. */
 static void adopt__of_a_parent_that_is_none(void **state)
 {
 	(void)state;

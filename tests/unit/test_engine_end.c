@@ -107,7 +107,7 @@ static void leave_a_write(int sock)
 	exit(0);
 }
 
-/* What waits for company leaves when the program calls exit(). */
+/* A request that waits for company leaves when the program calls exit(). */
 static void exit__sends_what_is_left(void **state)
 {
 	struct peer p;

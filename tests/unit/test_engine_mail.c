@@ -127,7 +127,7 @@ static void send__to_who_has_a_mailbox(void **state)
 	vb_engine_close_mail(&engine);
 }
 
-/* What no engine sends is thrown away: too short for an envelope, from a slot that there is not, or
+/* Mail that no engine sends is thrown away: too short for an envelope, from a slot out of range, or
  * from one whose owner has no mailbox. */
 static void receive__what_no_engine_sends(void **state)
 {
@@ -161,8 +161,8 @@ static void receive__what_no_engine_sends(void **state)
 	close(from);
 }
 
-/* About once a second it is looked whether the others are there: what was found is told at once. A
- * process without a mailbox has nothing to look for. */
+/* About once a second the engine looks whether the others are there, and tells the result at once.
+ * A process without a mailbox has nothing to look for. */
 static void probe__is_followed_up(void **state)
 {
 	(void)state;

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the kernel says to the next calls of madvise(2), which the linker leads here: errnos, before
+/* The kernel's answers to the next calls of madvise(2), which the linker leads here: errnos, before
  * it is asked itself. */
 static int says[4];
 static unsigned says_cnt, asks;
@@ -96,7 +96,7 @@ static void small__is_there(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* A kernel before 5.14 brings nothing in; what is there is read in /proc/self/maps. madvise(2) */
+/* A kernel before 5.14 brings nothing in; /proc/self/maps tells what is there. madvise(2) */
 static void small__without_populating(void **state)
 {
 	pid_t pid = fork();

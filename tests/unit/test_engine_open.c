@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an engine is made of at its slot: sizes, ports, what its link is told, and how all of that
- * follows the device table. And what is left of one that could not be made.
+ * The parts of an engine at its slot: sizes, ports, what its link is told, and how all of that
+ * follows the device table. And the remains of an engine that could not be made.
  */
 #include "core/adapter.h"
 #include "core/qp/qp.h"
@@ -58,8 +58,8 @@ static void open__seeds_differ(void **state)
 	assert_true(seed[0] != seed[1]);
 }
 
-/* The link counts each port where others look, knows its interface, and is in the right slot. Who
- * had the slot before takes no packets by shared memory any more. */
+/* The link counts each port where others look, knows its interface, and is in the right slot. The
+ * slot's previous owner takes no packets by shared memory any more. */
 static void open__what_the_link_is_told(void **state)
 {
 	struct vb_slot_shm *shm = slots.slot[VB_SLOT_FIRST].shm;
@@ -199,7 +199,7 @@ static void settings_write(void)
 	vb_adapter_commit(a, &next);
 }
 
-/* What was known of the settings of a device goes with it, and stays with the others. */
+/* The adopted settings of a device go with it; the other devices keep theirs. */
 static void reload__another_device_begins_anew(void **state)
 {
 	struct vb_device d = slots.host->device[0];
@@ -287,7 +287,7 @@ static void tap__with_its_time(void **state)
 	vb_engine_close_inside(e);
 }
 
-/* What a process is started with may be wrong: it says so, and nothing stays open. */
+/* The settings that a process is started with may be wrong: it says so, and nothing stays open. */
 static void open__with_wrong_settings(void **state)
 {
 	static const char *const names[] = {"VERBENA_LINK", "VERBENA_FAULT", "VERBENA_CC"};

@@ -185,8 +185,8 @@ static void step__tells_others_what_is_answered(void **state)
 	assert_int_equal(unanswered_bytes(), 0);
 }
 
-/* What a full link did not take is due again after a pause, also when nobody else does anything:
- * the progress thread asks what is due when it wakes up. */
+/* A packet that a full link did not take is due again after a pause, also when nobody else does
+ * anything: the progress thread asks what is due when it wakes up. */
 static void step__full_link_is_offered_it_again(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_UC, 2, 0x123);
@@ -272,7 +272,7 @@ static void yield__a_packet_ends_the_sleep(void **state)
 	assert_false(yield_sleeps(100));
 }
 
-/* Who does something else between two polls does not only poll. */
+/* A thread that does something else between two polls does not only poll. */
 static void progress__time_between_polls_is_no_idle_poll(void **state)
 {
 	(void)state;
@@ -297,8 +297,8 @@ static void progress__of_another_thread_is_no_idle_poll(void **state)
 	assert_int_equal(engine.wait.idle_polls, 0);
 }
 
-/* Who only polls gets its packet sooner when a poll looks several times. A thread that posts as
- * well must not wait for the lock that long, nor the progress thread look so. */
+/* A thread that only polls gets its packet sooner when a poll looks several times. A thread that
+ * posts as well must not wait for the lock that long, nor the progress thread look so. */
 static void progress__looks_more_often_for_who_only_polls(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);

@@ -180,7 +180,7 @@ static void handler__runs_in_time(void **state)
 	uninstall();
 }
 
-/* What a kernel before 5.11 cannot: to the nanosecond, and with what was seen. In a child. */
+/* A wait that kernels before 5.11 lack: to the nanosecond, and with what was seen. In a child. */
 static int wait_without_pwait2(void)
 {
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC), fd = eventfd(0, EFD_CLOEXEC);

@@ -301,7 +301,7 @@ static void sleep__goes_on_until_the_event(void **state)
 	assert_int_equal(rc, 0);
 }
 
-/* Whoever takes its packet, as a thread that polls may, tells it of the event. */
+/* A thread that takes the sleeper's packet, as one that polls may, tells it of the event. */
 static void sleep__hears_of_an_event_that_others_found(void **state)
 {
 	int rc;
@@ -361,8 +361,8 @@ static void park__not_while_the_link_holds_packets(void **state)
 	vb_engine_unlock(&engine);
 }
 
-/* What is due ends the sleep, so that no other thread has to see to it; a time that the program
- * gave comes first where it is earlier. */
+/* Work that is due ends the sleep, so that no other thread has to see to it; a time that the
+ * program gave comes first where it is earlier. */
 static void park__until_something_is_due(void **state)
 {
 	vb_time now = vb_clock_now();
@@ -377,7 +377,7 @@ static void park__until_something_is_due(void **state)
 	vb_engine_unlock(&engine);
 }
 
-/* What became ready at once is told at once, in whatever order, and a wakeup is heard once. */
+/* Descriptors that became ready at once are told at once, in any order; a wakeup is heard once. */
 static void park__woken_by_two_at_once(void **state)
 {
 	const uint64_t one = 1;
@@ -410,7 +410,7 @@ static void sleep__looks_for_handlers_again(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(vb_engine_sleep(&engine, &events, seen, vb_clock_now()),
 				 ETIMEDOUT);
-	engine.sleeper.is_mixed = false; /* whatever a sanitizer has installed */
+	engine.sleeper.is_mixed = false; /* a sanitizer may have installed handlers */
 	assert_int_equal(sigaction(SIGUSR1, &ends, &old[0]), 0);
 	assert_int_equal(sigaction(SIGUSR2, &goes_on, &old[1]), 0);
 	for (int i = 0; i < 2000 && !engine.sleeper.is_mixed; i++)
@@ -477,7 +477,7 @@ static void expect_sleep__leaves_the_answer_to_the_reply(void **state)
 	engine.wait.held = VB_HELD_ANSWER;
 	vb_engine_expect_sleep(&engine);
 	assert_int_equal(engine.wait.held, VB_HELD_ANSWER);
-	vb_engine_send_rest(&engine); /* who sleeps, in contrast, has no more to say */
+	vb_engine_send_rest(&engine); /* a thread that sleeps, in contrast, has no more to say */
 	assert_int_equal(engine.wait.held, VB_HELD_NOTHING);
 }
 

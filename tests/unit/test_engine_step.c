@@ -17,7 +17,7 @@ static struct vb_engine engine;
 static struct vb_host_memory memory;
 static struct vb_slot_shm slot;
 
-/* The link: what it takes of each batch, what it gives by each call, and what it was called for. */
+/* The link: the packets that it takes of each batch and gives by each call, and its calls. */
 static struct {
 	uint32_t takes, sends, sent, recvs, gives[32];
 	uint32_t psn[SENT_MAX]; /* of what was sent */
@@ -166,8 +166,8 @@ static void send__the_rest_of_a_batch(void **state)
 	assert_int_equal(slot.counters[1].v[VB_COUNTER_port_xmit_wait], 0);
 }
 
-/* While the link has something of an earlier batch nothing new is asked for; what came after it
- * leaves with the same step as the rest. */
+/* While the link has something of an earlier batch nothing new is asked for; packets that came
+ * after it leave with the same step as the rest. */
 static void send__nothing_new_before_the_rest(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_UC, 2, 0x123);
@@ -325,8 +325,8 @@ static void doorbell__tells_of_what_has_failed(void **state)
 	assert_true(engine.ran_at >= before);
 }
 
-/* With nothing in flight a request of RC leaves at once, the next one waits for company. What UD
- * has in flight nobody knows: within a burst it waits. */
+/* With nothing in flight a request of RC leaves at once, the next one waits for company. Nobody
+ * knows what UD has in flight: within a burst it waits. */
 static void doorbell__by_what_is_in_flight(void **state)
 {
 	struct vb_qp *rc = env_rts(&env, VB_QPT_RC, 2, 0x123), *ud = env_rts(&env, VB_QPT_UD, 2, 0);
@@ -374,14 +374,14 @@ static void flush__leaves_nothing(void **state)
 		assert_int_equal(lk.recvs, i);
 		assert_int_equal(engine.wait.held, VB_HELD_NOTHING);
 	}
-	/* Nothing is held: what there is to send is no rest. */
+	/* Nothing is held: a new request is no rest. */
 	post_writes(qp, 1);
 	vb_engine_send_rest(&engine);
 	assert_int_equal(lk.sent, 2);
 }
 
 /* A progress thread that a program outruns again and again is kicked, so that it parks; one that
- * has parked is not. What a look without the lock needs is there afterwards. */
+ * has parked is not. The values that a look without the lock needs are there afterwards. */
 static void progress__kicks_a_thread_that_is_outrun(void **state)
 {
 	(void)state;
@@ -416,7 +416,7 @@ static void kick__where_the_thread_waits(void **state)
 	vb_progress_thread_kick(&engine);
 	assert_int_equal(lk.naps_ended, 2);
 	assert_true(was_kicked());
-	/* Who wants the endpoint ends the nap there, and nothing else. */
+	/* A thread that wants the endpoint ends the nap there, and nothing else. */
 	for (int wakeup = VB_WAKEUP_NONE; wakeup <= VB_WAKEUP_DESCRIPTORS; wakeup++) {
 		lk.naps_ended = 0;
 		engine.progress_thread.wakeup = (enum vb_progress_wakeup)wakeup;
@@ -468,7 +468,7 @@ static void arm__is_counted(void **state)
 	assert_int_equal(engine.wait.armed, 1);
 }
 
-/* What the progress thread has to know: timers, the link's own times, and what is to be sent. */
+/* Work that the progress thread has to know of: timers, the link's own times, packets to send. */
 static void work__all_that_no_packet_announces(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
@@ -498,7 +498,7 @@ static void work__all_that_no_packet_announces(void **state)
 	assert_int_equal(vb_engine_work(&engine).other, 77);
 }
 
-/* What the core was told of time in which the process did not run. */
+/* The time in which the process did not run, as the core was told. */
 static vb_dur gap_seen(vb_time ran_at, vb_time now)
 {
 	vb_dur before = env.hca->gaps;
@@ -525,7 +525,7 @@ static void gap__from_when_it_meant_to_be_there(void **state)
 	engine.wait.wake_at = at - VB_SEC;
 	assert_int_equal(gap_seen(at, at + VB_MSEC), VB_MSEC);
 	assert_int_equal(gap_seen(at, at + VB_MSEC - 1), 0);
-	/* Who waited for the lock has run meanwhile. */
+	/* While a thread waited for the lock, the engine has run. */
 	assert_int_equal(gap_seen(at, at - 5 * VB_MSEC), 0);
 	assert_int_equal(engine.ran_at, at);
 	/* A parked thread plans nothing: the program is to come by. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an engine writes into its slot memory as things happen: where its QPs stand, histories of
- * trouble, samples of several QPs, what fault rules have done on several ports; and the index of
- * its QPs in the CSR space. node/engine/priv.h, node/control/
+ * The records that an engine writes into its slot memory as things happen: where its QPs stand,
+ * histories of trouble, samples of several QPs, what fault rules have done on several ports; and
+ * the index of its QPs in the CSR space. node/engine/priv.h, node/control/
  */
 #include "core/adapter.h"
 #include "core/cc/cc.h"
@@ -134,7 +134,7 @@ static uint64_t wanted_events(void)
 	return env.hca->cfg.trace.mask;
 }
 
-/* CNPs are told of while somebody captures, and no longer; what histories are made of always is. */
+/* CNPs are told of while somebody captures, and no longer; the events of histories always are. */
 static void capture__has_cnps_told(void **state)
 {
 	const uint64_t cnp = UINT64_C(1) << VB_TRACE_CNP_RECEIVED;
@@ -201,7 +201,7 @@ static void tell__of_a_state(void **state)
 	assert_true(e->at == 70);
 	assert_true(vb_gid_eq(&e->dgid, &to));
 	assert_int_equal(slot.explain.seq, 2);
-	/* Who destroys a QP has no need of the time. */
+	/* A caller that destroys a QP has no need of the time. */
 	tell(VB_TRACE_QP_STATE, qpn, 0, VB_QPS_ERR, VB_QPS_RESET);
 	assert_int_equal(e->state, VB_QPS_RESET);
 	assert_true(e->at >= before && e->at <= vb_clock_now());
@@ -211,8 +211,8 @@ static void tell__of_a_state(void **state)
 	assert_null(vb_qp_histories_find(&slot.explain.histories, qpn));
 }
 
-/* A history begins with trouble, and has all that comes after that, with how the QP stood; what is
- * no matter of histories is left out. */
+/* A history begins with trouble, and has all that comes after that, with how the QP stood; events
+ * of no matter to histories are left out. */
 static void tell__of_trouble(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
@@ -305,8 +305,8 @@ static struct vb_qp *controlled_qp(void)
 	return env_rts(&env, VB_QPT_RC, 2, 0x123);
 }
 
-/* A recorder is made when it is switched on; without memory there is none, and that is said. What
- * comes behind the access that failed is not done. CC-50 */
+/* A recorder is made when it is switched on; without memory there is none, and that is said.
+ * Accesses behind the one that failed are not done. CC-50 */
 static void serve__makes_a_recorder(void **state)
 {
 	struct vb_qp *qp = controlled_qp();
@@ -330,8 +330,8 @@ static void serve__makes_a_recorder(void **state)
 	assert_non_null(at.ctl->dfx);
 }
 
-/* Bits that are not written stay as they are; what comes behind an access that is refused is not
- * done; and no more is done than a request has room for. */
+/* Bits that are not written stay as they are; accesses behind a refused one are not done; and no
+ * more is done than a request has room for. */
 static void serve__as_far_as_it_goes(void **state)
 {
 	struct vb_qp *qp = controlled_qp();
@@ -524,7 +524,7 @@ static void faults__of_each_process(void **state)
 	assert_true(bits[0] != 0 && bits[0] != UINT64_MAX);
 }
 
-/* What a process was started with holds on all of its ports until somebody says otherwise. */
+/* Rules that a process was started with hold on all its ports until somebody says otherwise. */
 static void faults__of_its_own(void **state)
 {
 	(void)state;

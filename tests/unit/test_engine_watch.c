@@ -89,7 +89,7 @@ static void wait__ends_by_each_descriptor(void **state)
 	assert_int_equal(e->refs, 1); /* it was borrowed for the wait */
 }
 
-/* What cannot be waited for so is the caller's to wait for; the next wait is as ever. */
+/* The caller has to wait for a descriptor that epoll does not take; the next wait is as ever. */
 static void wait__for_what_cannot_be_watched(void **state)
 {
 	FILE *file = tmpfile();

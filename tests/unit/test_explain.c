@@ -263,7 +263,7 @@ static void silence__by_what_is_known(void **state)
 	    {.there = VB_PEER_QP, .qp = VB_QPS_INIT, .cause = "peer-not-ready", .words = "RTR"},
 	    {.there = VB_PEER_QP, .qp = VB_QPS_ERR, .cause = "peer-error", .words = "error state"},
 	    {.there = VB_PEER_QP, .qp = VB_QPS_RTS, .cause = "peer-of-another", .words = "not to"},
-	    /* What is on this host is more certain than what the kernel says. */
+	    /* A fact of this host is more certain than the kernel's word. */
 	    {.there = VB_PEER_NO_PROCESS,
 	     .route = ENETUNREACH,
 	     .cause = "peer-gone",
@@ -486,7 +486,7 @@ static void timeline__of_one_nak_adds_up(void **state)
 	assert_non_null(strstr(row[2].text, "after 53.00 us: IBV_WC_RNR_RETRY_EXC_ERR"));
 }
 
-/* A NAK after timeouts: what was waited for is all of it. */
+/* A NAK after timeouts: the wait that is shown is all of it. */
 static void timeline__of_timeouts_and_naks_adds_up(void **state)
 {
 	static struct vb_row row[VB_ROWS_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is known of the other QP, in the explanation of one's own. src/explain/peer.c, failure.c
+ * The facts known of the other QP, in the explanation of one's own. src/explain/peer.c, failure.c
  */
 #include "cmocka_env.h"
 #include "explain/explain.h"
@@ -25,7 +25,7 @@ static struct vb_explanation explain_failed(enum vb_wc_status status, struct vb_
 	return why;
 }
 
-/* What the responder knows takes the place of what could be guessed. */
+/* The responder's knowledge takes the place of a guess. */
 static void explain__the_peer_says_why(void **state)
 {
 	const struct vb_denial none = {.check = VB_DENIAL_NONE};
@@ -160,7 +160,7 @@ static void silence__without_a_word(void **state)
 	assert_non_null(strstr(why.what.text[0], "No ICMP message came either: packets"));
 }
 
-/* Whatever bytes another host sends, there are words and nothing worse. */
+/* For any bytes that another host sends, there are words and nothing worse. */
 static void silence__of_any_answer(void **state)
 {
 	(void)state;
@@ -203,7 +203,7 @@ static void silence__of_long_packets(void **state)
 	assert_string_equal(vb_explain_silence(&in, &view, &why), "lost");
 }
 
-/* An adapter that was asked, and gave no answer: what the kernel knows of that. */
+/* An adapter that was asked, and gave no answer: the kernel's knowledge of that. */
 static void unanswered__as_the_kernel_says(void **state)
 {
 	static const struct {

@@ -60,7 +60,7 @@ static int world_open(struct world *w, const struct vb_switch_config *cfg)
 
 static const struct vb_switch_config roomy = {.buffer = {.bytes = 1 << 20, .alpha_1024 = 1024}};
 
-/* What a frame becomes that comes in by @in at once leaves by @out, or stays nowhere. */
+/* Hands the switch a frame for host @to by port @in. */
 static struct vb_frame *give(struct world *w, uint32_t in, uint32_t to, uint8_t prio, uint32_t len)
 {
 	struct vb_frame *f = fabric_frame(&w->pool, in, to, prio, len);

@@ -249,7 +249,7 @@ static void corrupt__changes_one_to_three_bits(void **state)
 	}
 }
 
-/* 8 Mb/s: 1000 bytes take a ms. What comes waits, is marked by what waits, and lost in the end. */
+/* 8 Mb/s: 1000 bytes take a ms. Packets wait, are marked by the queue, and lost in the end. */
 static void queue__is_a_bottleneck(void **state)
 {
 	struct vb_fault f = start("queue=8Mbps/5ms/2kB/3kB/50%"), g = f;
@@ -278,7 +278,7 @@ static void queue__is_a_bottleneck(void **state)
 		assert_false(judge(&f, RC_SEND_ONLY, i, VB_SEC).mark);
 }
 
-/* What the fate of a packet means for whoever carries it; a second one is like it but whole. */
+/* A packet's fate, as the link that carries it needs it; a second one is like it but whole. */
 static void decide__says_how_a_packet_goes_on(void **state)
 {
 	struct vb_fault_packet p = {VB_FAULT_TX, RC_SEND_ONLY, 17, vb_psn(3), 1000, NULL};

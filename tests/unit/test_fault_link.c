@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fault middleware over a real UDP link: what is lost, doubled, held back, marked, damaged. */
+/* The fault middleware over a real UDP link: packets lost, doubled, held back, marked, damaged. */
 #include "udp_world.h"
 
 #include "link/middle/fault.h"
@@ -46,7 +46,7 @@ static struct vb_link *faulty(struct fixture *f, const char *rules)
 	return f->link;
 }
 
-/* What arrives by @now: of each packet its number in the batch and its traffic class. */
+/* The packets that arrive by @now: of each its number in the batch and its traffic class. */
 static uint32_t recv_at(struct fixture *f, uint8_t *no, uint8_t *traffic_class, vb_time now)
 {
 	struct vb_rx rx[16];
@@ -276,11 +276,11 @@ static void send__without_room_anywhere_is_a_discard(void **state)
 				 1u << VB_FAULT_ECN | VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
 	f->tap_on = 0;
 	lower->ops = real;
-	/* What was held goes on now. */
+	/* The held packets go on now. */
 	assert_int_equal(recv_at(f, no, tc, VB_MSEC), 16);
 }
 
-/* What was held back waits for a full link in the order in which it was sent. */
+/* Packets that were held back wait for a full link in the order in which they were sent. */
 static void send__held_back_behind_a_full_link(void **state)
 {
 	struct fixture *f = *state;

@@ -98,8 +98,8 @@ static uint32_t send_nothing(struct vb_link *l, const struct vb_tx_batch *batch,
 	return 0;
 }
 
-/* What a full link does not take is offered again after 50 us, in its order, also when other
- * packets came meanwhile. */
+/* Packets that a full link does not take are offered again after 50 us, in their order, also when
+ * others came meanwhile. */
 static void send__again_after_a_pause(void **state)
 {
 	struct fixture *f = *state;
@@ -139,7 +139,7 @@ static uint32_t send_and_count(struct vb_link *l, const struct vb_tx_batch *batc
 	return real_ops->send(l, batch, from, now);
 }
 
-/* What leaves now leaves together, from the place on that it is offered from. */
+/* Packets that leave now leave together, from the place on that they are offered from. */
 static void send__together_from_a_place_on(void **state)
 {
 	struct fixture *f = *state;
@@ -158,7 +158,7 @@ static void send__together_from_a_place_on(void **state)
 	assert_int_equal(recv_until(f, 16, 0), 6);
 }
 
-/* What is held back goes on as it was decided, though the rules that held it are gone. */
+/* A packet that is held back goes on as it was decided, though the rules that held it are gone. */
 static void held__outlives_its_rules(void **state)
 {
 	struct fixture *f = *state;
@@ -248,7 +248,7 @@ static void tap__in_the_order_of_sending(void **state)
 	}
 }
 
-/* What is held back goes on at its time, before anything that comes then, whole. */
+/* A packet that is held back goes on whole and at its time, before any that comes then. */
 static void held__goes_on_whole(void **state)
 {
 	struct fixture *f = *state;

@@ -163,7 +163,7 @@ static bool is_any(void *ctx, const struct vb_fd_store_item *item)
 }
 
 /* A store that is full has no room for an item behind the others: a sift that fails leaves it where
- * it is, and no descriptor open. What does not stay it is rid of all the same. */
+ * it is, and no descriptor open. Items that do not stay are taken out all the same. */
 static void sift__of_a_full_store(void **state)
 {
 	unsigned before = descriptors_of(getpid());

@@ -196,7 +196,7 @@ static void engine_begin(const struct vb_flow_limits *limits)
 	e.flow = *limits;
 }
 
-/* What a path says about its receiver is believed for as long as the addresses are the same. */
+/* A path's word about its receiver is believed for as long as the addresses are the same. */
 static void home__of_earlier_addresses_counts_for_nothing(void **state)
 {
 	struct vb_path path = here;
@@ -238,8 +238,8 @@ static void home__of_a_path_without_a_port(void **state)
 }
 
 /*
- * A receiver that is gone leaves its socket full up to some bytes. Whoever has a longer packet
- * waits for it no longer than it takes to see that nobody reads.
+ * A receiver that is gone leaves its socket full up to some bytes. A sender with a longer packet
+ * waits no longer than it takes to see that nobody reads.
  */
 static void room__nobody_reads_a_nearly_full_socket(void **state)
 {
@@ -260,7 +260,7 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	assert_uint_in_range(vb_engine_rx_credit(&e, &here, 0x105, now), 4096, e.flow.alone);
 }
 
-/* Who reads slowly is there: as long as it takes something now and then, its full socket is waited
+/* A slow reader is there: as long as it takes something now and then, its full socket is waited
  * for. */
 static void room__full_socket_of_a_slow_reader(void **state)
 {
@@ -278,7 +278,7 @@ static void room__full_socket_of_a_slow_reader(void **state)
 	}
 }
 
-/* What others have sent keeps nobody from having something of its own in the queue. */
+/* Packets of others keep no sender from having something of its own in the queue. */
 static void room__a_share_where_others_are(void **state)
 {
 	const struct vb_flow_limits limits = {

@@ -39,7 +39,7 @@ static void room__to_the_byte(void **state)
 	const vb_time now = VB_SEC;
 
 	(void)state;
-	backlog_begin(80000); /* what is left is a share */
+	backlog_begin(80000); /* a share is left */
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 20000);
 	backlog_begin(100000 - VB_PAYLOAD_MAX);
 	e.flow_own[5] = (struct vb_flow_own){1, 20000 - VB_PAYLOAD_MAX + 1};
@@ -58,7 +58,7 @@ static void room__to_the_byte(void **state)
 	backlog_begin(130001);
 	e.flow_own[5] = (struct vb_flow_own){1, 5000};
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
-	/* Who has nothing there gets half of what is left, and a packet's bytes. */
+	/* A sender with nothing there gets half of the rest and of a packet's bytes. */
 	backlog_begin(140000);
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), (10000 + VB_PAYLOAD_MAX) / 2);
 	backlog_begin(150000 - VB_PAYLOAD_MAX);

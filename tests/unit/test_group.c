@@ -42,7 +42,7 @@ static void quiet__one_socket_takes_groups(void **state)
 	vb_group_close(&g);
 }
 
-/* What the slots have open is closed with them, the connection manager's memory too. */
+/* The descriptors of the slots are closed with them, the connection manager's memory too. */
 static void close__leaves_no_descriptors(void **state)
 {
 	static struct vb_slots slots;
@@ -293,8 +293,8 @@ static void adopt__the_brokers_own_slots_as_well(void **state)
 	vb_slots_close(&slots);
 }
 
-/* What a store with the items of @all says of itself. @change changes item @i before it is put, or
- * puts another one before it. */
+/* The result of adopting a store with the items of @all. @change changes item @i before it is put,
+ * or puts another one before it. */
 static int adopt_changed(const struct items *all, int store,
 			 void (*change)(int store, int i, struct vb_fd_store_item *item,
 					struct vb_fds *fds))

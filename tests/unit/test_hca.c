@@ -44,7 +44,7 @@ static void set_port__limits(void **state)
 	env_close(&env);
 }
 
-/* What an adapter is made with holds for each port that it may get later, the last one too. */
+/* Settings of a new adapter hold for each port that it may get later, the last one too. */
 static void create__settings_of_every_port(void **state)
 {
 	(void)state;

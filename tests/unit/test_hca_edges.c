@@ -113,8 +113,8 @@ static void atomic_write__by_no_key(void **state)
 	env_close(&env);
 }
 
-/* What acknowledges more than the CQ has room for ends the QP, and is looked at no further: be it a
- * NAK or an answer. IBA 11.6.3.1 */
+/* A packet that acknowledges more than the CQ has room for ends the QP, and is looked at no
+ * further: be it a NAK or an answer. IBA 11.6.3.1 */
 static void acknowledgement__overruns_the_cq(void **state)
 {
 	(void)state;
@@ -163,8 +163,7 @@ static void acknowledgement__before_anything_can_be_sent(void **state)
 	env_close(&env);
 }
 
-/* Why a QP may not use memory of its own side: what is wrong, and, where it is a place, by how
- * much. */
+/* Why a QP may not use memory of its own side: the fault, and, where it is a place, by how much. */
 static void denial__of_local_memory(void **state)
 {
 	struct vb_mr_attr attr = {.iova = 64, .length = 64, .access = VB_ACCESS_LOCAL_WRITE};
@@ -308,7 +307,7 @@ static void dci__without_memory(void **state)
 	env_close(&env);
 }
 
-/* What an ATOMIC WRITE writes is fetched when it is posted; by a key that is none it fails in its
+/* The data of an ATOMIC WRITE is fetched when it is posted; with an invalid key it fails in its
  * turn. IBA A19.4.2 */
 static void atomic_write__from_no_key(void **state)
 {

@@ -11,7 +11,7 @@
 #include "core/share/migration.h"
 #include "core_env.h"
 
-/* What an adapter has, and says of itself by ibv_query_device(3). IBT-06 */
+/* The limits that an adapter has, and reports by ibv_query_device(3). IBT-06 */
 static void limits__of_an_adapter(void **state)
 {
 	const struct vb_limits *l = &vb_limits_default;
@@ -57,8 +57,8 @@ static void dc__numbers(void **state)
 	assert_int_equal(VB_DCI_BAD_MAX, 256);
 }
 
-/* What both ends of selective repeat, of this build and of others, keep account of; and how much of
- * a READ that is repeated is asked for at once. core/selective/selective.h */
+/* The amounts that both ends of selective repeat, of this build and of others, keep account of; and
+ * how much of a repeated READ is asked for at once. core/selective/selective.h */
 static void selective__numbers(void **state)
 {
 	(void)state;

@@ -172,7 +172,7 @@ static void hdr_parse__refuses_unknown_opcodes_and_versions(void **state)
 	}
 }
 
-/* What may stand behind an ACK of a peer with selective repeat, and behind nothing else. */
+/* A report may stand behind an ACK of a peer with selective repeat, and behind nothing else. */
 static void hdr_parse__report_behind_ack(void **state)
 {
 	uint8_t buf[256] = {0x11};

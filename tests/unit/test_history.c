@@ -206,7 +206,7 @@ static void losses__of_rules_that_lose(void **state)
 	memset(st.rules.text, 'x', sizeof st.rules.text);
 	assert_int_equal(vb_fault_status_losses(&st), 0);
 	assert_int_equal(strlen(st.rules.text), sizeof st.rules.text - 1);
-	/* What a process is writing is not read; once it has written, it is. */
+	/* A status that a process is writing is not read; once it is written, it is. */
 	memset(shm.fault[2].rules.text, 'y', sizeof shm.fault[2].rules.text);
 	shm.fault_seq = 7;
 	assert_false(vb_fault_status_read(&shm, 2, &got));

@@ -30,7 +30,7 @@ static void marker__marks_beyond_its_threshold(void **state)
 	(void)state;
 	assert_false(is_marked(&m, &c, 1000, true));
 	assert_true(is_marked(&m, &c, 1001, true));
-	/* What waits for credits is a victim. */
+	/* A packet that waits for credits is a victim. */
 	assert_false(is_marked(&m, &c, 1001, false));
 	c.marks_victims = true;
 	assert_true(is_marked(&m, &c, 1001, false));

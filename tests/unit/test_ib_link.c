@@ -64,7 +64,7 @@ static void credit__lost_packets_heal(void **state)
 	(void)state;
 	assert_int_equal(vb_credit_limit(&r), 100);
 	assert_true(vb_credit_receive(&r, 60));
-	assert_int_equal(vb_credit_limit(&r), 100); /* what came was promised before */
+	assert_int_equal(vb_credit_limit(&r), 100); /* these blocks were promised */
 	assert_false(vb_credit_receive(&r, 41));    /* an overrun is counted, not kept */
 	assert_int_equal(r.used, 60);
 	assert_int_equal(r.abr, 101);
@@ -82,8 +82,8 @@ static void credit__lost_packets_heal(void **state)
 	assert_int_equal(vb_credit_limit(&r), (4000 + 2000) & 4095);
 }
 
-/* Whatever is lost of data and flow control packets: nothing overruns, and credits come back.
- * LNK-16, LNK-17, LNK-21, IBT-75 */
+/* Any loss of data and flow control packets: nothing overruns, and credits come back. LNK-16,
+ * LNK-17, LNK-21, IBT-75 */
 static void credit__no_overrun_and_no_leak_whatever_is_lost(void **state)
 {
 	struct vb_rng r = vb_rng_stream(1, "credits", 0);
@@ -240,7 +240,7 @@ static void arbiter__high_limit(void **state)
 			;
 		assert_int_equal(before, 8);
 	}
-	/* What the high table sends while the low one has nothing does not count. */
+	/* Packets that the high table sends while the low one has nothing do not count. */
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(send_one(&a, 2, 8), 1);
 	for (before = 0; send_one(&a, 3, 8) == 1; before++)
@@ -296,7 +296,7 @@ static void link_state__changes(void **state)
 		}
 }
 
-/* LNK-31, LNK-32: what Set(PortInfo) may ask for. */
+/* LNK-31, LNK-32: the states that Set(PortInfo) may ask for. */
 static void link_set__states(void **state)
 {
 	uint8_t s = VB_LINK_INIT, phys = VB_PHYS_LINK_UP;

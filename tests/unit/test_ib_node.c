@@ -244,7 +244,7 @@ static void switch__copies_to_a_group(void **state)
 	assert_true(w->sw.relay_errors == 1 && w->pool.used == 0);
 }
 
-/* What goes to many has no FECN, which each receiver would answer; what goes to one has. */
+/* A packet to many has no FECN, which each receiver would answer; a packet to one has. */
 static void switch__marks_no_copies(void **state)
 {
 	static const struct vb_ib_congestion congestion = {.threshold = 1, .marks_victims = true};
@@ -301,8 +301,8 @@ static void switch__bars_partitions(void **state)
 	}
 }
 
-/* LNK-20, LNK-21: a neighbour that sends without credit overruns the buffer, and is counted; what
- * waits is dropped when the link is lost. */
+/* LNK-20, LNK-21: a neighbour that sends without credit overruns the buffer, and is counted;
+ * waiting packets are dropped when the link is lost. */
 static void switch__overrun_and_lost_link(void **state)
 {
 	struct world *w = *state;
@@ -317,7 +317,7 @@ static void switch__overrun_and_lost_link(void **state)
 	assert_int_equal(w->line[1].depth, 0);
 }
 
-/* LNK-20: who hears nothing for too long recovers; credits go on from where they were. */
+/* LNK-20: a port that hears nothing for too long recovers; credits go on from where they were. */
 static void silence__recovers(void **state)
 {
 	struct world *w = *state;

@@ -105,7 +105,7 @@ static void port__management_lane(void **state)
 	assert_int_equal(counters(1)->rcv_errors, 2);
 }
 
-/* LNK-02, LNK-09, LNK-39: what is wrong is dropped and counted, each in one place. */
+/* LNK-02, LNK-09, LNK-39: wrong packets are dropped and counted, each in one place. */
 static void port__refuses_bad_packets(void **state)
 {
 	struct vb_lrh lrh = {.vl = 0, .lnh = VB_LNH_LOCAL, .words = 14};
@@ -126,7 +126,7 @@ static void port__refuses_bad_packets(void **state)
 	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, w.now), VB_IB_ACCEPTED);
 	assert_int_equal(counters(1)->rcv_packets, 1);
 	assert_int_equal(counters(1)->rcv_data, 14);
-	/* LNK-21: who sends without credit overruns the buffer: 1 of 100 blocks is taken. */
+	/* LNK-21: a sender without credit overruns the buffer: 1 of 100 blocks is taken. */
 	lrh.words = 1055;
 	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, true, w.now), VB_IB_ACCEPTED);
 	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, true, w.now), VB_IB_NO_ROOM);
@@ -368,7 +368,7 @@ static void port__goes_down(void **state)
 	vb_ib_port_enqueue(&w.end[0].port, &late, w.now);
 	assert_ptr_equal(vb_ib_port_poll_dropped(&w.end[0].port), &late);
 	assert_int_equal(counters(0)->xmit_discards, 4);
-	/* What comes while it is down counts for nothing. */
+	/* A packet that comes while it is down counts for nothing. */
 	vb_flow_emit(&(struct vb_flow_packet){.fctbs = 7, .fccl = 1000}, bytes);
 	vb_ib_port_handle_flow(&w.end[0].port, bytes, w.now);
 	assert_int_not_equal(w.end[0].port.lane[0].tx.fccl, 1000);
@@ -388,7 +388,7 @@ static void port__goes_down(void **state)
 	assert_int_equal(f.fccl, 5);
 }
 
-/* LNK-36: what is longer than the neighbour's MTU, or for no lane, does not leave. */
+/* LNK-36: a packet longer than the neighbour's MTU, or for no lane, does not leave. */
 static void port__drops_what_the_neighbour_cannot_take(void **state)
 {
 	struct vb_ib_port_config c = ib_config(2, 200);
@@ -406,7 +406,7 @@ static void port__drops_what_the_neighbour_cannot_take(void **state)
 	assert_int_equal(counters(0)->xmit_discards, 2);
 }
 
-/* Whatever is lost on the cable: no overrun, order within lanes, and no credit is lost for good.
+/* With any loss on the cable: no overrun, order within lanes, and no credit is lost for good.
  * LNK-16, LNK-21 */
 static void port__no_overrun_and_no_leak(void **state)
 {

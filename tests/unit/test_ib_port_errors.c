@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port of an InfiniBand link does not take, or not let out, and its counters of errors. IBA
- * 7.8.1, 7.12.2, 16.1.3.5, 18.2.5.4 */
+/* The packets that a port of an InfiniBand link does not take, or not let out, and its counters of
+ * errors. IBA 7.8.1, 7.12.2, 16.1.3.5, 18.2.5.4 */
 #include "ib_world.h"
 
 static struct ib_world w;
@@ -28,8 +28,8 @@ static struct vb_ib_counters *counters(unsigned e)
 	return &w.end[e].port.counters;
 }
 
-/* LNK-36: what a port takes is bounded by its own MTUCap, and not by NeighborMTU; what is longer is
- * an error of reception. */
+/* LNK-36: a port takes packets up to its own MTUCap, and not up to NeighborMTU; a longer one is an
+ * error of reception. */
 static void port__takes_up_to_its_own_mtu(void **state)
 {
 	struct vb_ib_port_config c = ib_config(1, 200);

@@ -180,7 +180,7 @@ static void counters__are_those_of_each_port_on_the_way(void **state)
 	}
 }
 
-/* LNK-39: what is dropped is counted once, where it was, and what it passed before. */
+/* LNK-39: a dropped packet is counted once, where it was, and at ports that it passed before. */
 static void counters__have_a_place_for_each_end(void **state)
 {
 	(void)state;
@@ -339,7 +339,7 @@ static void trees__are_counted_where_they_went(void **state)
 	assert_int_equal(counters(B1)->rcv_data, 500);
 }
 
-/* What has come through to the link below: packets that arrive, copies of those of a group. */
+/* The packets that have come through to the link below, and the copies of a group's packets. */
 static struct {
 	uint32_t sent, copied;
 } below;

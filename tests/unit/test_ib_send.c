@@ -8,7 +8,7 @@
 #define SLOT 9
 #define LIDS_BEYOND (0xc000 + VB_IB_MULTICASTS - 1)
 
-/* What the link below has been given. */
+/* The packets that the link below has been given. */
 static struct {
 	uint32_t sent, calls, copied, copies, takes;
 	struct vb_link_copy whom;
@@ -153,7 +153,7 @@ static void send__what_goes_together(void **state)
 	assert_int_equal(l->ops->send(l, &batch, 0, 0), 3);
 	assert_int_equal(below.calls, 1);
 	assert_int_equal(below.sent, 2);
-	/* What the link below does not take waits, with all behind it. */
+	/* A packet that the link below does not take waits, with all behind it. */
 	make_batch(4, 64);
 	batch.pkt[3].hdr[7] = SLOT + 1;
 	below.takes = 1;

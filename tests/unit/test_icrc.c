@@ -121,7 +121,7 @@ static void icrc__vectors_2_and_3_rocev2(void **state)
 	assert_int_equal(packet_bth(found[1])[0], VB_OPCODE_CNP);
 }
 
-/* What routers change does not change the ICRC; everything else does. */
+/* The fields that routers change do not change the ICRC; everything else does. */
 static void icrc__covers_all_but_the_masked_bits(void **state)
 {
 	static struct packet p;

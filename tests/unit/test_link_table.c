@@ -56,7 +56,7 @@ static void drivers__stand_before_each_other(void **state)
 	assert_null(ib->below->below->below);
 }
 
-/* What has been called of the link at the bottom. */
+/* The calls that the link at the bottom has had. */
 static struct {
 	int fd;
 	uint32_t parks, naps, ends, copies, sweeps, laters, taps, joins, leaves, follows;
@@ -263,7 +263,7 @@ static void links__at_the_bottom_do_nothing(void **state)
 	assert_int_equal(l.batch_max, 0);
 }
 
-/* What a link bounds is bounded for the link before it, too. */
+/* The bounds of a link hold for the link before it, too. */
 static void links__are_like_the_one_below(void **state)
 {
 	struct vb_link bottom = vb_link_before(NULL, &nothing), l;
@@ -321,8 +321,8 @@ static uint8_t port_of_path(void *ctx, const struct vb_path *path)
 	return 0;
 }
 
-/* Whether a receiver is here is asked about its address on the interface of the path's port; what
- * goes to a group, or by no port, is not. Where there are LIDs everybody is. */
+/* Whether a receiver is here is asked about its address on the interface of the path's port; a
+ * group, or a receiver by no port, is not. Where there are LIDs everybody is. */
 static void here__is_who_has_an_address(void **state)
 {
 	uint8_t answer = 1;

@@ -169,7 +169,7 @@ static void access__other_domain(void **state)
 	env_close(&env);
 }
 
-/* An SGE without bytes touches no memory: whatever its key and address. IBA 11.4.1.1 */
+/* An SGE without bytes touches no memory, whatever its key and address. IBA 11.4.1.1 */
 static void gather__empty_sges(void **state)
 {
 	struct vb_seg seg[8];
@@ -228,7 +228,7 @@ static void scatter__all_or_nothing(void **state)
 	env_close(&env);
 }
 
-/* What was written is read back where it may be written; a region without bytes has none. */
+/* Bytes are read back from memory that may be written; a region without bytes has none. */
 static void read_back__needs_bytes(void **state)
 {
 	struct vb_mr_attr none = {.kind = VB_MR_NULL, .access = VB_ACCESS_LOCAL_WRITE};
@@ -399,7 +399,7 @@ static int stop_at_fault(void (*f)(void *arg), void *arg)
 	return 0;
 }
 
-/* What a link copies later is looked at on each of its pages, the first and the last as well. */
+/* Memory that a link copies later is looked at on each page, the first and the last as well. */
 static void touch__each_page(void **state)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);

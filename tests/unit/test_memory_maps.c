@@ -27,7 +27,7 @@ static void find__one_object_under_one_right(void **state)
 	assert_true(p != MAP_FAILED);
 	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p + 10, 4 * page - 10, &m), 0);
 	assert_true(m.start == (uintptr_t)p && m.shared && m.readable && m.writable);
-	/* What cannot be written is not the same as what can, nor is what cannot be read. */
+	/* A mapping differs from the next one if only one can be written, or only one be read. */
 	assert_int_equal(mprotect(p + 2 * page, page, PROT_READ), 0);
 	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, 3 * page, &m), -EFAULT);
 	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, 2 * page, &m), 0);
@@ -79,8 +79,8 @@ static void next__names_of_any_length(void **state)
 	}
 }
 
-/* What is asked for may begin and end anywhere in several mappings of one object, and is found up
- * to the last byte and no further. */
+/* The range that is asked for may begin and end anywhere in several mappings of one object, and is
+ * found up to the last byte and no further. */
 static void find__over_several_mappings(void **state)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

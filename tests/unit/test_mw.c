@@ -22,7 +22,7 @@ static struct vb_mw *mw_new(uint8_t type)
 	return mw;
 }
 
-/* What a bind of [@va, @va + @len) through @by comes to. The next key byte is 0x77. */
+/* The status of a bind of [@va, @va + @len) through @by. The next key byte is 0x77. */
 static enum vb_wc_status bind_to(struct vb_qp *by, const struct vb_mw *mw, uint32_t lkey,
 				 uint64_t va, uint64_t len, uint32_t access)
 {
@@ -146,7 +146,7 @@ static void bind__refused(void **state)
 			assert_int_equal(vb_mw_rkey(mw), key);
 			assert_null(mw->mr);
 		}
-		/* What the region lacks matters only for what the window gives. */
+		/* A right that the region lacks matters only if the window gives it. */
 		assert_int_equal(
 		    bind_to(qp, mw, vb_mr_lkey(no_write), ENV_IOVA, 8, VB_ACCESS_REMOTE_READ),
 		    VB_WC_SUCCESS);
@@ -367,8 +367,8 @@ static void send_queue__fenced_bind(void **state)
 	}
 }
 
-/* What was sent is sent again in SQD too, past local work between, which runs once; the queue is
- * drained when all of it is acknowledged. IBT-34 */
+/* Requests that were sent are sent again in SQD too, past local work between, which runs once; the
+ * queue is drained when all of them are acknowledged. IBT-34 */
 static void send_queue__drains_past_local_work(void **state)
 {
 	struct vb_qp_attr a = {.qp_state = VB_QPS_SQD, .en_sqd_async_notify = 1}, got;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has an abstract name: the whole name, and of sockets that connections come to. Asked of the
- * kernel, and of one that this file plays: the linker leads the calls here. unix(7), sock_diag(7)
+ * The owner of an abstract name: the whole name, and of sockets that connections come to. Asked of
+ * the kernel, and of one that this file plays: the linker leads calls here. unix(7), sock_diag(7)
  */
 #include "cmocka_env.h"
 #include "deny.h"
@@ -21,8 +21,7 @@
 
 #define MANY 600
 
-/* What the kernel has answered, and what it has instead: an answer of @played_len bytes, or -1 and
- * an errno. */
+/* The kernel's answers, and the one played instead: @played_len bytes, or -1 and an errno. */
 static struct {
 	int recv_cnt, option_cnt;
 	struct timeval patience;
@@ -259,7 +258,7 @@ static void kernel__does_not_tell(void **state)
 	assert_int_equal(asked(&uid), -ENOENT);
 }
 
-/* An older kernel leaves the user out; what has no name, or no user, is not the socket. */
+/* An older kernel leaves the user out; an answer without a name, or a user, is not the socket. */
 static void kernel__leaves_something_out(void **state)
 {
 	static const uint8_t name[] = {0, 'n', 'a', 'm', 'e'};
@@ -298,7 +297,7 @@ static void kernel__leaves_something_out(void **state)
 	}
 }
 
-/* What a process whose sockets, or questions, are denied gets. @mask: of argument @arg. */
+/* The result for a process whose sockets, or questions, are denied. @mask: of argument @arg. */
 static int denied(int nr, unsigned arg, uint32_t mask)
 {
 	pid_t pid = fork();

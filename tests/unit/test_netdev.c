@@ -196,8 +196,7 @@ static void addr__is_link_local(void **state)
 	}
 }
 
-/* What there is no room for is left out: of more addresses and devices than the tables have, as
- * many as these have are told. */
+/* Addresses and devices that the tables have no room for are left out; all others are told. */
 static void tables__are_full(void **state)
 {
 	char path[] = "/dev/shm/verbena-test-XXXXXX", command[128];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an observer makes of memory that others write: sums over all slots, whom it waits for, and
- * what it reads while a change is under way or was never finished. node/broker/broker.h
+ * An observer's view of memory that others write: sums over all slots, whom it waits for, and what
+ * it reads while a change is under way or was never finished. node/broker/broker.h
  */
 #include "cmocka_env.h"
 #include "node/broker/broker.h"
@@ -100,7 +100,7 @@ static bool comes_at_once(void)
 	return false;
 }
 
-/* Who has answered, has ended, or is stopped is not waited for. */
+/* A process that has answered, has ended, or is stopped is not waited for. */
 static void await_views__of_nobody_else(void **state)
 {
 	pid_t pid = fork();
@@ -123,7 +123,7 @@ static void await_views__of_nobody_else(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 }
 
-/* What a process says of itself is read whole, and as it is where it was killed in between. */
+/* A process's report of itself is read whole, or as it is where a kill cut it short. */
 static void explain_read__whole_or_as_it_is(void **state)
 {
 	struct vb_explain_shm *x = &slot[1]->explain;
@@ -195,7 +195,7 @@ static void forget_qps__of_one_slot(void **state)
 	assert_int_equal(index[0], 0);
 	assert_int_equal(index[1], 1u << 24 | 0x506);
 	assert_int_equal(index[VB_CSR_QPS - 1], 0);
-	vb_host_forget_qps(&memory, 0); /* what is free is nobody's */
+	vb_host_forget_qps(&memory, 0); /* a free place is nobody's */
 	assert_int_equal(index[1], 1u << 24 | 0x506);
 }
 
@@ -292,7 +292,7 @@ static void ring__as_far_as_the_writer_is_not(void **state)
 		vb_ring_reader_pop(&reader);
 		assert_true(reader.tail == sizeof rec);
 		assert_int_equal(reader.records, 1);
-		/* What has been read is not lost when the writer overtakes later. */
+		/* A record that has been read is not lost when the writer overtakes later. */
 		ring.head += 2 * (uint64_t)VB_CAPTURE_RING_BYTES;
 		assert_false(vb_ring_reader_peek(&reader));
 		assert_int_equal(reader.lost, 99);

@@ -17,7 +17,7 @@ static struct vb_qp *open_qp(enum vb_qp_type type)
 	return env_rts(&env, type, 2, 0x21);
 }
 
-/* What leaves now, in bytes. */
+/* The bytes that leave now. */
 static uint32_t sent_now(void)
 {
 	uint32_t bytes = 0;
@@ -75,7 +75,7 @@ static void rate__is_kept(void **state)
 	}
 }
 
-/* What a packet's time has of a nanosecond is carried to the next one: the mean is exact. */
+/* The part of a nanosecond in a packet's time is carried to the next one: the mean is exact. */
 static void rate__to_the_nanosecond(void **state)
 {
 	const uint32_t kbps = 7001;
@@ -121,7 +121,7 @@ static void rate__after_a_pause(void **state)
 	env_close(&env);
 }
 
-/* Setting a rate again and again gains nothing: what is owed stays owed. */
+/* Setting a rate again and again gains nothing: a debt stays owed. */
 static void rate__set_again(void **state)
 {
 	struct vb_qp *qp = open_qp(VB_QPT_UC);

@@ -227,8 +227,8 @@ static uint64_t value_of(uint32_t pf, const char *name)
 	    ->get(&vb_adapter_state(&mem.adapter)->pf[pf].reg.cc);
 }
 
-/* Each device has files of its own; a rate of 0 is that of its link. What is taken over wakes the
- * programs. */
+/* Each device has files of its own; a rate of 0 is that of its link. A setting that is taken over
+ * wakes the programs. */
 static void files__of_each_device(void **state)
 {
 	uint64_t is = value_of(0, "rp_ai_rate");
@@ -300,7 +300,7 @@ static void start__with_and_without_inotify(void **state)
 	assert_int_equal(epoll_wait(b.epoll_fd, &e, 1, 0), 1);
 	assert_true(e.data.u64 == (uint64_t)VB_SOURCE_PARAMS << 32);
 	vb_broker_params_handle(&b);
-	vb_broker_params_handle(&b); /* what it has put back */
+	vb_broker_params_handle(&b); /* the file that it has put back */
 	assert_int_equal(epoll_wait(b.epoll_fd, &e, 1, 0), 0);
 	pid = fork();
 	if (pid == 0) {

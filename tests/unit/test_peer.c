@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The window of bytes in flight towards one address: who waits, and that whoever waits is let in,
- * whatever becomes of the one whose turn it was. And the room that a receiver has.
+ * The window of bytes in flight towards one address: which QP waits, and that it is let in,
+ * whatever becomes of the QP whose turn it was. And the room that a receiver has.
  */
 #include "core_env.h"
 
@@ -118,7 +118,7 @@ static void waiting__in_order(void **state)
 	env_close(&env);
 }
 
-/* Who holds the window and fails gives it up. */
+/* A QP that holds the window and fails gives it up. */
 static void waiting__for_one_that_fails(void **state)
 {
 	struct vb_qp_attr a = {.qp_state = VB_QPS_ERR};
@@ -222,7 +222,7 @@ static void waiting__for_one_that_moves_away(void **state)
 	env_close(&env);
 }
 
-/* Who waits and moves to another address waits there, or not at all. */
+/* A QP that waits and moves to another address waits there, or not at all. */
 static void waiting__moves_away(void **state)
 {
 	struct vb_qp_attr a = env_attr(3, 0);
@@ -240,8 +240,7 @@ static void waiting__moves_away(void **state)
 	env_close(&env);
 }
 
-/* Whatever the window, a message asks often enough for acknowledgement to go on without a timeout.
- */
+/* With any window, a message asks for acknowledgement often enough to go on without a timeout. */
 static void window__never_waits_for_the_timer(void **state)
 {
 	static const enum vb_wr_opcode ops[] = {VB_WR_RDMA_WRITE, VB_WR_SEND, VB_WR_RDMA_READ};
@@ -272,7 +271,7 @@ static void window__never_waits_for_the_timer(void **state)
 	}
 }
 
-/* What the receiver of each QP can take, and how often that was asked. */
+/* The room of each QP's receiver, and how often it was asked for. */
 static uint32_t room_of[256], asked;
 
 static uint32_t room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
@@ -383,8 +382,8 @@ static void expect_later(uint32_t packets, uint32_t cnt)
 	expect_from(0, cnt);
 }
 
-/* What leaves together is not torn: the first packet and a GSO batch, then a GSO batch, then the
- * rest of the message, which is no whole GSO batch. */
+/* Packets that leave together are not torn apart: the first packet and a GSO batch, then a GSO
+ * batch, then the rest of the message, which is no whole GSO batch. */
 static void batch__not_torn_by_the_room(void **state)
 {
 	struct vb_qp *q = setup_gso(0, 8 * LEN);
@@ -404,7 +403,7 @@ static void batch__not_torn_by_the_room(void **state)
 	env_close(&env);
 }
 
-/* Nor is it torn by the window, which then is that much larger, for nobody else: what comes next
+/* Nor is it torn by the window, which then is that much larger, for nobody else: the next packet
  * waits for as many bytes to be acknowledged. */
 static void batch__not_torn_by_the_window(void **state)
 {

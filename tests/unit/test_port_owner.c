@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has UDP port 4791: one's own adapter, which is waited for, or somebody else, who is named. */
+/* The owner of UDP port 4791: one's own adapter, which is waited for, or another, who is named. */
 #include "cmocka_env.h"
 #include "descriptors.h"
 #include "link/memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is read of a process in /proc/PID/stat, whatever it calls itself. proc_pid_stat(5) */
+/* The fields read of a process in /proc/PID/stat, whatever its name. proc_pid_stat(5) */
 #include "node/host/process.h"
 
 #include "cmocka_env.h"

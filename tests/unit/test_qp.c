@@ -56,8 +56,8 @@ static void qp_create__limits_are_exact(void **state)
 	env_close(&env);
 }
 
-/* What is asked is what is given, but that a queue with WQEs has an SGE for them and takes as much
- * inline data as its SGEs take room, and that a QP of an SRQ has no receive queue. */
+/* A QP gets what it asks for, but a queue with WQEs has an SGE for them and takes as much inline
+ * data as its SGEs take room, and a QP of an SRQ has no receive queue. */
 static void qp_create__says_what_it_gives(void **state)
 {
 	static const struct {
@@ -323,7 +323,7 @@ static void reset__with_work_outstanding(void **state)
 	env_close(&env);
 }
 
-/* What a register has set of the QP alone ends with RESET; then the adapter's holds. REG-18 */
+/* A register's value for the QP alone ends with RESET; then the adapter's holds. REG-18 */
 static void reset__extended_retry_count(void **state)
 {
 	struct vb_qp_attr a = env_attr(2, 0x21);

@@ -95,7 +95,7 @@ static void modify__each_value_at_its_limits(void **state)
 	env_close(&env);
 }
 
-/* What B.4 lets be optional is told back, and nothing else has moved. */
+/* The attributes that B.4 lets be optional are told back, and nothing else has moved. */
 static void modify__optional_attributes(void **state)
 {
 	struct vb_qp_attr a = env_attr(2, 0x21), got;
@@ -159,7 +159,7 @@ static void modify__what_roce_lacks(void **state)
 	qp = env_qp(&env, VB_QPT_RC, NULL);
 	env_up(&env, qp, &a, VB_QPS_RTS);
 	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_ALT_PATH, 0), -EINVAL);
-	a.path_mig_state = VB_MIG_MIGRATED; /* what a query says */
+	a.path_mig_state = VB_MIG_MIGRATED; /* as a query says */
 	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_PATH_MIG_STATE, 0), 0);
 	for (int m = VB_MIG_REARM; m <= VB_MIG_ARMED; m++) {
 		a.path_mig_state = (enum vb_mig_state)m;
@@ -170,7 +170,7 @@ static void modify__what_roce_lacks(void **state)
 	env_close(&env);
 }
 
-/* A PSN has 24 bits; what stands above them is ignored. */
+/* A PSN has 24 bits; the bits above them are ignored. */
 static void modify__psn_has_24_bits(void **state)
 {
 	struct vb_qp_attr a = env_attr(2, 0x21), got;
@@ -235,7 +235,7 @@ static void modify__cur_state(void **state)
 	env_close(&env);
 }
 
-/* What both ends must have is offered when the port says so and the consumer does not refuse it. */
+/* An extension for both ends is offered if the port says so and the consumer does not refuse it. */
 static void extensions__offered_and_refused(void **state)
 {
 	struct vb_recovery set = {.selective_repeat_forced_en = true};
@@ -264,7 +264,7 @@ static void extensions__offered_and_refused(void **state)
 	env_up(&env, qp, &a, VB_QPS_RTR);
 	assert_non_null(qp->sr);
 	assert_int_equal(vb_qp_extensions(qp, 1), sr);
-	/* What the port says later is for QPs that come later. */
+	/* A later setting of the port is for QPs that come later. */
 	set.selective_repeat_forced_en = false;
 	assert_int_equal(vb_hca_set_port_recovery(env.hca, 1, &set), 0);
 	assert_int_equal(vb_qp_extensions(qp, 1), sr);

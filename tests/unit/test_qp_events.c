@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The events that a QP's traffic emits, each with all that it says: what `verbena explain` and
- * `verbena trace` are made of. trace/events.def
+ * The events that a QP's traffic emits, each with all that it says: the material of `verbena
+ * explain` and `verbena trace`. trace/events.def
  */
 #include "rc_env.h"
 
@@ -126,7 +126,7 @@ static void events__of_a_timeout(void **state)
 	env_close(&env);
 }
 
-/* What ends the retries is told, with its cause, and so is the work that has failed. */
+/* The end of the retries is told, with its cause, and so is the work that has failed. */
 static void events__of_retries_that_end(void **state)
 {
 	static const struct {
@@ -232,7 +232,7 @@ static void events__of_missing_answers(void **state)
 	env_close(&env);
 }
 
-/* What a CNP has made of the rate. CC-11, CC-12 */
+/* The rate after a CNP. CC-11, CC-12 */
 static void events__of_a_cnp(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_OPCODE_CNP, .becn = true};

@@ -167,8 +167,8 @@ static void expect(const struct step *s, uint32_t mask)
 			 state_name[s->to], mask, rc);
 }
 
-/* What is required, and what is allowed, each with any one or two bits wrong, and with every
- * choice of the optional ones. */
+/* The required attributes, and all allowed ones, each with any one or two bits wrong, and with
+ * every choice of the optional ones. */
 static void expect_all(const struct step *s)
 {
 	uint32_t set = 0;

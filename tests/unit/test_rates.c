@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process leaves in its slot memory for others. Samples of QPs for pages with rates over
- * time: when they are written, and what a reader gets of a ring that is written on. A look at a
- * recorder, which takes nothing away. CC-53. And what `verbena explain` reads of refusals and QPs.
+ * Records in slot memory for other processes. Samples of QPs for pages with rates over time: when
+ * they are written, and what a reader gets of a ring that is written on. A look at a recorder,
+ * which takes nothing away. CC-53. And what `verbena explain` reads of refusals and QPs.
  */
 #include "core/cc/cc.h"
 #include "core/cc/dfx.h"
@@ -262,7 +262,7 @@ static void refuse_peer(uint8_t host, int err)
 	assert_int_equal(slot.explain.seq % 2, 0);
 }
 
-/* What the kernel refused is counted for each peer. The one that was met longest ago makes room for
+/* The kernel's refusals are counted for each peer. The peer that was met longest ago makes room for
  * a new one, which begins at 1. */
 static void refusals__by_their_peer(void **state)
 {
@@ -291,7 +291,7 @@ static const struct vb_refused *refused_at(uint32_t k)
 	return &slot.explain.refused[k % VB_REFUSED_CNT];
 }
 
-/* What the adapter refused its program is kept in words, the last ones; the same once more counts,
+/* The adapter's last refusals to its program are kept in words; the same refusal once more counts,
  * and is no other one. */
 static void refused__the_last_in_words(void **state)
 {
@@ -326,8 +326,8 @@ static void refused__the_last_in_words(void **state)
 	assert_int_equal(x->seq % 2, 0);
 }
 
-/* Who asks gets a view of the QP that was named, then of those with trouble, then of others, as
- * many as there is room for; once for each question. */
+/* An observer that asks gets views of the QP that was named, of QPs with trouble, then of others,
+ * as many as there is room for; once for each question. */
 static void answer__those_in_trouble_first(void **state)
 {
 	const uint32_t cnt = VB_VIEWS + 4;

@@ -96,7 +96,7 @@ static void ack__ghosts(void **state)
 	env_close(&env);
 }
 
-/* What the completion of each kind of work says, at both ends. IBT-46, IBT-48, IBT-49,
+/* The completion of each kind of work, at both ends. IBT-46, IBT-48, IBT-49,
  * IBT-55, IBT-56, IBT-58 */
 static void completion__of_each_kind(void **state)
 {
@@ -318,8 +318,8 @@ static void rnr__again_during_the_wait(void **state)
 	env_close(&env);
 }
 
-/* What answers a FLUSH or an ATOMIC WRITE is a READ response without payload; one that has some is
- * none that a responder may send. IBA A19.4.1, 9.9.2.4 */
+/* The answer to a FLUSH or an ATOMIC WRITE is a READ response without payload; a responder may not
+ * send one with payload. IBA A19.4.1, 9.9.2.4 */
 static void response__to_a_flush_is_empty(void **state)
 {
 	(void)state;

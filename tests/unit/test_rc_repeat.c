@@ -81,8 +81,8 @@ static uint32_t last_psn_out(void)
 }
 
 /*
- * Who asks for all the rest of a long READ after each loss, and loses much, has little of each
- * answer sent before the next request replaces it: only that counts, and no request is refused.
+ * A requester that asks for all the rest of a READ after each loss, and loses much, has little of
+ * each answer sent before its next request: only that counts, and no request is refused.
  */
 static void read__is_repeated_for_who_loses_much(void **state)
 {

@@ -249,7 +249,7 @@ static void resources__repetition_gives_way(void **state)
 	env_close(&env);
 }
 
-/* What comes again must be what came: else it is dropped. IBA 9.7.5.1.3 */
+/* A repeated request must be the same as the first: else it is dropped. IBA 9.7.5.1.3 */
 static void resources__repetition_of_something_else(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST};
@@ -415,8 +415,8 @@ static void write_imm__memory_goes_in_the_middle(void **state)
 	}
 }
 
-/* A region that goes while a READ of it is being answered: what was sent stands, a NAK takes the
- * place of the next response, and nothing follows. IBA 9.7.5.2.4 */
+/* A region that goes while a READ of it is being answered: the responses sent before stand, a NAK
+ * takes the place of the next response, and nothing follows. IBA 9.7.5.2.4 */
 static void read__memory_goes_while_it_is_answered(void **state)
 {
 	(void)state;
@@ -449,7 +449,7 @@ static void read__memory_goes_while_it_is_answered(void **state)
 	}
 }
 
-/* What a processor of the host does to a word that the adapter adds to as well. */
+/* The work of a processor of the host on a word that the adapter adds to as well. */
 struct beside {
 	uint64_t *word;
 	_Atomic uint32_t turns; /* how often it found that the adapter had added meanwhile */

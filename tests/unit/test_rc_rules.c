@@ -444,8 +444,8 @@ static void time_passes(const struct vb_qp *qp)
 	vb_hca_handle_timeout(env.hca, env.now);
 }
 
-/* What a READ response acknowledges before a gap is progress: the gap is a new one, after which
- * sending goes back again. IBA 9.7.5.2.3 */
+/* A request that a READ response acknowledges before a gap is progress: the gap is a new one, after
+ * which sending goes back again. IBA 9.7.5.2.3 */
 static void implied_nak__behind_progress(void **state)
 {
 	struct vb_qp *qp;

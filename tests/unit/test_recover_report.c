@@ -180,8 +180,8 @@ static void gap__is_reported_again_to_who_asks(void **state)
 	env_close(&env);
 }
 
-/* What is longer than any packet has no place beyond a gap: it is not kept. The longest there is
- * has all headers and 4096 bytes of payload and padding. */
+/* A packet that is too long has no place beyond a gap: it is not kept. The longest has all headers
+ * and 4096 bytes of payload and padding. */
 static void gap__packet_longer_than_any(void **state)
 {
 	static const uint32_t longest = VB_HDR_MAX + 4096;
@@ -432,8 +432,8 @@ static void report__of_more_runs_than_it_holds(void **state)
 	env_close(&env);
 }
 
-/* A report that is full says nothing of what lies behind its last run: what the next one names
- * there is missing too. */
+/* A report that is full says nothing of what lies behind its last run: packets that the next one
+ * names there are missing too. */
 static void report__full_ends_with_its_last_run(void **state)
 {
 	struct vb_mr_attr attr = {.length = 1 << 20, .access = ENV_ACCESS};
@@ -518,7 +518,7 @@ static void report__with_padding(void **state)
 	env_close(&env);
 }
 
-/* What reports told when PSNs were others, a wrap ago, hides nothing of what is missing now. */
+/* Reports of a wrap ago, when PSNs were others, hide nothing of what is missing now. */
 static void report__behind_one_of_long_ago(void **state)
 {
 	const struct run run[] = {{0, 1}, {3, 1}};
@@ -555,7 +555,7 @@ static void report__is_traced(void **state)
 	env_close(&env);
 }
 
-/* What a report asks for lies in memory that is gone: the requester goes back, and fails there. */
+/* The memory of a reported packet is gone: the requester goes back, and fails there. */
 static void report__of_memory_that_is_gone(void **state)
 {
 	const struct run run[] = {{0, 1}};

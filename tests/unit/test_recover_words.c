@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What users read of recovery: the words for each move of the ladder, and the rule that settings
- * break, which `verbena reg` and scenario files show. ADP-10, ADP-15, ADP-24; REG-19...31
+ * The text that users read of recovery: the words for each move of the ladder, and the rule that
+ * settings break, which `verbena reg` and scenario files show. ADP-10, ADP-15, ADP-24; REG-19...31
  */
 #include "core/recover/rto.h"
 
@@ -83,7 +83,7 @@ static void profile_rule__in_words(void **state)
 		"must be greater than that of the range before it");
 }
 
-/* What is at a rule's bound is within it. */
+/* A value at a rule's bound is within it. */
 static void profile_rule__at_its_bound(void **state)
 {
 	struct vb_adp_profile p = valid();

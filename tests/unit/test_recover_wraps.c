@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Places of queues are counted without end, and the count wraps as PSNs do: what is lost around
- * either wrap is sent again and completes once, in its order. IBA 9.7.2, 10.8.2
+ * Places of queues are counted without end, and the count wraps as PSNs do: work that is lost
+ * around either wrap is sent again and completes once, in its order. IBA 9.7.2, 10.8.2
  */
 #include "core/selective/selective.h"
 #include "core_env.h"
@@ -100,7 +100,7 @@ static void exchange(bool selective, uint32_t lost)
 	env_close(&env);
 }
 
-/* Whatever is lost, and however it is recovered. */
+/* Any packet may be lost, and either way recovers it. */
 static void works__around_the_wrap(void **state)
 {
 	(void)state;

@@ -97,8 +97,8 @@ static void assert_refused(const char *name, uint64_t value, const char *path)
 	assert_memory_equal(&f, &before, sizeof f);
 }
 
-/* REG-11, REG-12, REG-13, REG-15, REG-32, REG-37, ADP-32: what a new adapter answers, word by word,
- * and REG-04: reserved bits of word 0 are 0. */
+/* REG-11, REG-12, REG-13, REG-15, REG-32, REG-37, ADP-32: the answer of a new adapter, word by
+ * word, and REG-04: reserved bits of word 0 are 0. */
 static void get__first_values(void **state)
 {
 	struct vb_reg_file f = fresh();
@@ -410,7 +410,7 @@ static void access__both_lengths(void **state)
 	assert_non_null(fault.rule);
 }
 
-/* What tools do: read, change one field, write all of it back. REG-06, REG-35, ADP-28 */
+/* As tools do: read, change one field, write all of it back. REG-06, REG-35, ADP-28 */
 static void set__write_back(void **state)
 {
 	struct vb_reg_file f = fresh();

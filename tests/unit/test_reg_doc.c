@@ -77,7 +77,7 @@ static void render_names(FILE *f)
 	fputc('\n', f);
 }
 
-/* What the page has between the marks of @name, against what @render writes. */
+/* The page's text between the marks of @name, against the text that @render writes. */
 static void compare(const char *name, void (*render)(FILE *f))
 {
 	char begin_mark[64], end_mark[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What registers do to packets and times: each is set by its image, as the tool does, and the
- * settings that come of it are handed to an adapter, as the engine does.
+ * The effects of registers on packets and times: each register is set by its image, as the tool
+ * does, and the settings that come of it are handed to an adapter, as the engine does.
  * REG-07, REG-09, REG-18, ADP-08, ADP-31
  */
 #include "core_env.h"

@@ -281,8 +281,8 @@ static unsigned mappings_of(const char *name)
 	return cnt;
 }
 
-/* What is mapped goes by unmapping it, and nothing else stays. A memory that is sealed against it
- * cannot shrink. */
+/* A mapping goes by unmapping it, and nothing else stays. A memory that is sealed against it cannot
+ * shrink. */
 static void map__and_unmap(void **state)
 {
 	struct vb_remote_memory m = {0}, none = {0};
@@ -313,7 +313,7 @@ static void map__and_unmap(void **state)
 	}
 }
 
-/* What is the process's own is out of reach, be it nameless or of a file. */
+/* A process's private memory is out of reach, be it nameless or of a file. */
 static void map__private_memory(void **state)
 {
 	struct vb_remote_memory m = {0};
@@ -436,8 +436,8 @@ static uint8_t *map_beside(const char *root, bool is_pipe)
 	return at;
 }
 
-/* Files of two file systems may have the same number: what is mapped by mistake goes again, and
- * other things than files are not even opened. */
+/* Files of two file systems may have the same number: a file that is mapped by mistake goes again,
+ * and other things than files are not even opened. */
 static void map__file_of_the_same_number(void **state)
 {
 	char root[] = "/tmp/verbena-test-XXXXXX", path[96], opened;

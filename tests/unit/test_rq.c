@@ -170,7 +170,7 @@ static void srq__is_shared_in_order(void **state)
 	assert_int_equal(arrives(a, 1, 0), VB_VERDICT_OK);
 	(void)env_wc(&env, 3, VB_WC_SUCCESS);
 	assert_int_equal(arrives(a, 2, 0), VB_VERDICT_NO_RECV_WQE); /* RNR. IBT-77 */
-	/* What one QP's end leaves in the queue is the others'. */
+	/* Receives that one QP's end leaves in the queue are the others'. */
 	assert_int_equal(srq_post(srq, 5, 1), 0);
 	assert_int_equal(
 	    vb_qp_modify(a, &(struct vb_qp_attr){.qp_state = VB_QPS_ERR}, VB_QP_STATE, 0), 0);

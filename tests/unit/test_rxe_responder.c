@@ -53,7 +53,7 @@ static void take_answer(void *ctx, const struct vb_hdr *h, uint32_t len)
 					   .len = len};
 }
 
-/* What the captured responder said to the request with this PSN before it came again. */
+/* Whether the captured responder answered this PSN's request by an RNR NAK before it came again. */
 static bool was_rnr(const struct replay *r, size_t from, struct vb_psn psn)
 {
 	struct vb_hdr h;

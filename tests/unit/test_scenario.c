@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scenario files: what they say is done, and what is wrong is said. */
+/* Scenario files: their words are carried out, and their errors are told. */
 #include "cmocka_env.h"
 #include "scenario/override.h"
 #include "scenario/scenario.h"
@@ -220,8 +220,8 @@ static void read__says_what_is_wrong_and_where(void **state)
 	}
 }
 
-/* What is nested without end is refused where it is too deep, not after all of it was read: the end
- * of the text, which is wrong, is not looked at. So are anchors. */
+/* A text that is nested without end is refused where it is too deep, not after all of it was read:
+ * its end, which is wrong, is not looked at. So are too many anchors. */
 static void read__nested_too_deep(void **state)
 {
 	static const struct {

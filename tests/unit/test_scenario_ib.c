@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The scenarios of scenarios/ib/: what each file says that it shows. */
+/* The scenarios of scenarios/ib/: each shows what its file says. */
 #include "cmocka_env.h"
 #include "scenario/scenario.h"
 
@@ -296,7 +296,7 @@ static void read__refuses_partitions(void **state)
 	}
 }
 
-/* What one says about another. */
+/* The rules of one setting about another. */
 static void open__refuses_what_does_not_fit(void **state)
 {
 	static const struct {

@@ -370,7 +370,7 @@ static void lanes__are_those_of_the_tables(void **state)
 	assert_int_equal(remove(folder), 0);
 }
 
-/* What a scenario says about its files. */
+/* The errors that a scenario reports about its files. */
 static void scenario__refuses_files_that_do_not_fit(void **state)
 {
 	static struct vb_scenario sc;

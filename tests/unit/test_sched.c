@@ -86,7 +86,7 @@ static void turns__short_among_long(void **state)
 	}
 }
 
-/* What leaves in some batches: requests of the QP's own, and responses. */
+/* The packets that leave in some batches: requests of the QP's own, and responses. */
 static void count_both(uint32_t *requests, uint32_t *responses)
 {
 	*requests = *responses = 0;
@@ -178,7 +178,7 @@ static void batch__not_torn_by_quantum_or_batch(void **state)
 		post_long(qp[i], key, 16 * 1024);
 		post_long(qp[i], key, 16 * 1024);
 	}
-	/* What does not fit the batch is first in the next one. */
+	/* Work that does not fit the batch is first in the next one. */
 	expect_batch((uint32_t[]){28, 28}, (uint32_t[]){1, 0}, 2);
 	expect_batch((uint32_t[]){16, 16}, (uint32_t[]){1, 0}, 2);
 	assert_false(vb_hca_has_transmit(env.hca));
@@ -247,8 +247,8 @@ static void count_beside(enum vb_mtu mtu, bool is_read, uint32_t sent[3])
 	}
 }
 
-/* What is owed to peers takes of a turn or of a batch, but it does not cost the requests theirs:
- * GSO batches that would not fit what is left any more. */
+/* Responses take part of a turn or of a batch, but do not cost the requests theirs: GSO batches
+ * that would no longer fit the rest. */
 static void batch__beside_responses(void **state)
 {
 	const enum vb_mtu mtu[] = {VB_MTU_1024, VB_MTU_2048, VB_MTU_4096};

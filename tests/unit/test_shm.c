@@ -89,7 +89,7 @@ static void send__as_the_path_says(void **state)
 	}
 }
 
-/* Who sleeps on the descriptor hears of datagrams too. */
+/* A thread that sleeps on the descriptor hears of datagrams too. */
 static void fd__readable_for_the_link_below(void **state)
 {
 	struct fixture *f = *state;
@@ -131,7 +131,7 @@ static void tap__both_sides_with_icrc(void **state)
 	}
 }
 
-/* What the link below has received it records itself, also later, by its own numbers. */
+/* The link below itself records its received packets, also later, by its own numbers. */
 static void tap__later_of_the_link_below(void **state)
 {
 	struct fixture *f = *state;
@@ -151,7 +151,7 @@ static void tap__later_of_the_link_below(void **state)
 	vb_shm_tap_later(f->link, false);
 }
 
-/* Who looks all the time is not woken; who sleeps is, once. */
+/* A process that looks all the time is not woken; one that sleeps is, once. */
 static void park__woken_once(void **state)
 {
 	struct fixture *f = *state;
@@ -162,7 +162,7 @@ static void park__woken_once(void **state)
 	assert_false(is_readable(f->link));
 	assert_int_equal(send_all(f), 1);
 	assert_false(is_readable(f->link));
-	/* What was there before shows when asked for. */
+	/* A packet that was there before shows when asked for. */
 	vb_link_park(f->link, true);
 	assert_true(vb_link_has_packets(f->link));
 	vb_link_park(f->link, false);
@@ -223,7 +223,7 @@ static void send__reader_is_stopped(void **state)
 	close(fd);
 }
 
-/* What a responder may send is what the ring has left for it. */
+/* A responder may send as much as the ring has left for it. */
 static void room__is_what_is_left(void **state)
 {
 	struct fixture *f = *state;
@@ -242,8 +242,8 @@ static void room__is_what_is_left(void **state)
 	close(fd);
 }
 
-/* Who waits for packets of shared memory, and has looked at the link below often enough for
- * nothing, may nap; a packet or a new peer wakes it by the word. */
+/* A thread that waits for packets of shared memory, and has looked at the link below often enough
+ * for nothing, may nap; a packet or a new peer wakes it by the word. */
 static void nap__when_looks_are_in_vain(void **state)
 {
 	struct fixture *f = *state;
@@ -260,8 +260,7 @@ static void nap__when_looks_are_in_vain(void **state)
 	assert_int_equal(vb_shm_begin_nap(f->link, VB_SEC), 0);
 }
 
-/* A wakeup endpoint behind which nobody lives: what goes there goes by UDP, where nobody is either.
- */
+/* A wakeup endpoint behind which nobody lives: packets for it go by UDP, where nobody is either. */
 static void send__nobody_lives_there(void **state)
 {
 	struct fixture *f = *state;
@@ -331,7 +330,7 @@ static void close__unmaps_the_rings(void **state)
 	assert_int_equal(left, 0);
 }
 
-/* What a process sent before it ended is still received; then its ring is given up. */
+/* Packets that a process sent before it ended are still received; then its ring is given up. */
 static void recv__sender_is_gone(void **state)
 {
 	struct fixture *f = *state;
@@ -395,7 +394,7 @@ static void recv__ring_without_end(void **state)
 	w.wakeup[SLOT].rings++;
 	assert_int_equal(recv_some(f, rx, 64), 0);
 	assert_true(vb_link_has_packets(f->link)); /* it has not looked at them all */
-	/* What is for us gets its turn, whatever that one does. */
+	/* A packet for us gets its turn, whatever the other process does. */
 	assert_int_equal(send_all(f), 1);
 	while (recv_some(f, rx, 64) == 0)
 		assert_uint_in_range(++recvs, 1, 4);

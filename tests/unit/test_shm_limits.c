@@ -36,8 +36,8 @@ static bool looks_at(struct fixture *f, vb_time now)
 	return vb_shm_of(w.shm)->looked_below;
 }
 
-/* The pause between looks below begins with 10 us and doubles five times; who has got nothing for
- * 20 ms looks each time. */
+/* The pause between looks below begins with 10 us and doubles five times; a receiver that has got
+ * nothing for 20 ms looks each time. */
 static void looks__pause_ever_longer(void **state)
 {
 	struct fixture *f = *state;
@@ -58,7 +58,7 @@ static void looks__pause_ever_longer(void **state)
 	assert_true(looks_at(f, now + ALONE_NS + 2));
 }
 
-/* What comes from below has the next looks follow each other. */
+/* A packet that comes from below has the next looks follow each other. */
 static void looks__are_frequent_where_something_comes(void **state)
 {
 	struct fixture *f = *state;
@@ -255,7 +255,7 @@ static void ring_close(struct ring *r)
 	close(r->fd);
 }
 
-/* Who fills its ring keeps nobody else's from being read: each is read first in its turn. */
+/* A sender that fills its ring keeps no other from being read: each is read first in its turn. */
 static void recv__reads_each_ring_in_its_turn(void **state)
 {
 	struct fixture *f = *state;
@@ -374,7 +374,7 @@ static void recv__of_a_group_by_the_port_it_names(void **state)
 	ring_close(&r);
 }
 
-/* What is sent counts with all of its bytes. */
+/* A packet that is sent counts with all of its bytes. */
 static void send__counts_bytes(void **state)
 {
 	struct fixture *f = *state;

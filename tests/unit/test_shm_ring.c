@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ring between two processes: what goes in comes out, and what the other side may do to it. */
+/* The ring between two processes: packets in and out, and what the other side may do to it. */
 #include "base/rng.h"
 #include "cmocka_env.h"
 #include "link/memory.h"
@@ -211,7 +211,7 @@ static void put__full_until_given_back(void **state)
 		batches++;
 	assert_true(batches > VB_RING_BYTES / 4400);
 	assert_true(vb_ring_backlog(&f->tx, 5) <= VB_RING_BYTES);
-	/* What is taken is still being read... */
+	/* A batch that is taken is still being read... */
 	read_batch(f, 1);
 	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 6), 0);
 	/* ... until it is given back. */
@@ -396,8 +396,8 @@ static void map__only_what_cannot_shrink(void **state)
 	close(fd);
 }
 
-/* No writer has more under way than the ring holds. One that says so, with GSO batches all over the
- * ring, is not read around and around. */
+/* No writer has more under way than the ring holds. A writer that claims more, with GSO batches all
+ * over the ring, is not read around and around. */
 static void begin__not_more_than_the_ring_holds(void **state)
 {
 	struct fixture *f = *state;
@@ -421,7 +421,7 @@ static void begin__not_more_than_the_ring_holds(void **state)
 	assert_true(taken <= VB_RING_BYTES / 64);
 }
 
-/* Headers are read once: what is parsed is the copy. */
+/* Headers are read once: the copy is parsed. */
 static void take__headers_cannot_change_underneath(void **state)
 {
 	struct fixture *f = *state;

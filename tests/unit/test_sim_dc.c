@@ -96,7 +96,7 @@ static void on_recv(struct world *w, uint32_t host, const struct vb_wc *wc)
 		return;
 	assert_int_equal(wc->status, VB_WC_SUCCESS);
 	assert_int_equal(wc->src_qpn, vb_qp_number(d->qp));
-	/* What failed at the initiator before it had arrived is left out. */
+	/* A message that failed at the initiator before it had arrived is left out. */
 	assert_true(w->refused ? n >= *next : n == *next);
 	*next = n + 1;
 }

@@ -84,7 +84,7 @@ static void eventq__takes_many_machines_of_one_instant(void **state)
 	free(mem);
 }
 
-/* Whoever is in line now, and behind it who is at the next instant, as far as nothing changes. */
+/* The ids in line now, and behind them the ids of the next instant, as far as nothing changes. */
 static void eventq__tells_who_is_next(void **state)
 {
 	const uint32_t now[] = {7, 2, 40}, then[] = {31, 8, 5, 250};
@@ -103,7 +103,7 @@ static void eventq__tells_who_is_next(void **state)
 
 	for (uint32_t i = 0; i < 7; i++)
 		assert_int_equal(vb_eventq_ahead(&q, i), ahead[i]);
-	/* What joins the next line and what leaves it. */
+	/* One id joins the next line, one leaves it for an earlier time, one leaves the queue. */
 	vb_eventq_set(&q, 6, 12);
 	vb_eventq_set(&q, 8, 11);
 	vb_eventq_set(&q, 7, VB_NEVER);

@@ -55,7 +55,7 @@ static uint32_t be24(const uint8_t *p)
 	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
 }
 
-/* What leaves a host is put behind, and what arrives at one is the first. */
+/* A packet that leaves a host is put behind, and one that arrives at a host is the first. */
 static void on_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir, const struct vb_frame *p,
 		      vb_time now)
 {
@@ -191,8 +191,8 @@ static void make_topology(struct vb_rng *r, struct vb_sim_topo *t)
 	}
 }
 
-/* LNK-21, FAB-01: whatever the shape, the lanes and the buffers, nothing is ever lost or sent
- * again, and nothing passes what goes the same way. Service levels share lanes here. */
+/* LNK-21, FAB-01: with any shape, lanes and buffers nothing is ever lost or sent again, and no
+ * packet passes another that goes the same way. Service levels share lanes here. */
 static void congestion__loses_and_reorders_nothing(void **state)
 {
 	(void)state;
@@ -270,7 +270,7 @@ static void arbitration__follows_the_weights(void **state)
 	close_all(&f);
 }
 
-/* LNK-25: the high table goes first, but for its limit; what it leaves is the low one's. */
+/* LNK-25: the high table goes first, but for its limit; the low table gets the rest. */
 static void arbitration__serves_the_high_table_first(void **state)
 {
 	struct vb_sim_config c = ib_config(2, 65536, VB_SIM_MIN_HOP);
@@ -333,9 +333,9 @@ static void loss__heals(void **state)
 }
 
 /*
- * What a cable damages is counted at its other end, by a switch as by an adapter, answered by
- * nobody and never sent on: switches here have a packet as a whole before they look where it goes,
- * so that no output has to end one that is bad. LNK-10, LNK-40
+ * A packet that a cable damages is counted at the cable's other end, by a switch as by an adapter,
+ * answered by nobody and never sent on: switches here have a packet as a whole before they look
+ * where it goes, so that no output has to end one that is bad. LNK-10, LNK-40
  */
 static void damage__ends_at_the_first_port(void **state)
 {
@@ -450,7 +450,7 @@ static void sl__without_a_lane(void **state)
 	close_all(&f);
 }
 
-/* A cable that is pulled: what is on it is lost, the ways follow, and RC goes on. */
+/* A cable that is pulled: the packets on it are lost, the ways follow, and RC goes on. */
 static void link_goes_and_comes(uint32_t routing)
 {
 	struct vb_sim_config c = ib_config(2, 16384, routing);

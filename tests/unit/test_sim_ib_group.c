@@ -217,8 +217,8 @@ static uint32_t blocks_used(const struct world *w)
 	return sum;
 }
 
-/* Whatever the shape, several members send at once, more than links and buffers have room for: each
- * member has each packet of the others, nothing is lost, and all room is free in the end. */
+/* In any shape several members send at once, more than links and buffers have room for: each member
+ * has each packet of the others, nothing is lost, and all room is free in the end. */
 static void group__loses_nothing_to_congestion(void **state)
 {
 	struct world *w = &world;

@@ -139,7 +139,7 @@ static void mix__keeps_the_bytes_right(void **state)
 	close_clos(&f);
 }
 
-/* Who posts receives again only after a while refuses what comes too early, and loses nothing. */
+/* A host that posts receives late refuses messages that come too early, and loses nothing. */
 static void receive_delay__is_waited_for(void **state)
 {
 	struct vb_load_config late = load_config;
@@ -195,9 +195,9 @@ static void report__spread(void **state)
 	assert_true(s.cnt == 0 && s.max == 0);
 }
 
-/* What a flow takes at best: each frame has 62 bytes of headers and CRCs besides its payload and
- * RETH, and 20 of preamble and gap, but for the gap behind the last. Over two cables of 25 Gb/s and
- * 500 ns the first frame takes its time twice. */
+/* The time that a flow takes at best: each frame has 62 bytes of headers and CRCs besides its
+ * payload and RETH, and 20 of preamble and gap, but for the gap behind the last. Over two cables of
+ * 25 Gb/s and 500 ns the first frame takes its time twice. */
 static void report__ideal_time(void **state)
 {
 	struct fixture f;

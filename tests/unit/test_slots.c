@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The slots as one owner leaves them to the next, and one broker to the next: what is given back,
- * what is summed up, and what each slot has of its own. node/store/slots.h */
+/* The slots as one owner leaves them to the next, and one broker to the next: the parts given back,
+ * the counts summed up, and what each slot has of its own. node/store/slots.h */
 #include "cmocka_env.h"
 #include "deny.h"
 #include "descriptors.h"
@@ -26,7 +26,7 @@ static int setup(void **state)
 	return vb_slots_start(&slots);
 }
 
-/* Whatever a test has made, nothing of it stays. */
+/* Nothing that a test has made stays. */
 static int teardown(void **state)
 {
 	(void)state;
@@ -91,8 +91,8 @@ static void take__the_lowest_free_one(void **state)
 	assert_int_equal(slots.group.cnt, VB_SLOT_FIRST + 5);
 }
 
-/* The next owner gets nothing of the last one; what that has counted is the past's, of each port
- * and each counter. */
+/* The next owner gets nothing of the last one; the last one's counts become the past's, of each
+ * port and each counter. */
 static void release__gives_everything_back(void **state)
 {
 	struct vb_slot_shm *s = taken("program");
@@ -158,7 +158,7 @@ static void release__keeps_the_trouble(void **state)
 }
 
 /* QPs end with their owner: the place of each in the CSR space is free, and peers can be told when
- * it was. Those of other owners, and what has ended before, stay as they are. */
+ * it was. QPs of other owners, and QPs that have ended before, stay as they are. */
 static void release__ends_the_qps_of_its_owner(void **state)
 {
 	struct vb_slot_shm *s = taken("program"), *other = taken("other");
@@ -224,8 +224,8 @@ static void total__of_all_slots(void **state)
 	}
 }
 
-/* While somebody captures all slots do, QP1's too, and those that are made or taken meanwhile. What
- * a slot without an owner has recorded goes when the capture ends, what an owner has does not. */
+/* While somebody captures, all slots do, QP1's too, and slots that are made or taken meanwhile. A
+ * record of a slot without an owner goes when the capture ends, an owner's does not. */
 static void capture__of_all_slots(void **state)
 {
 	struct vb_slot_shm *gsi = slots.slot[VB_SLOT_GSI].shm, *a = taken("a"), *b = taken("b");
@@ -260,8 +260,8 @@ static int put_again(void *ctx, const struct vb_fd_store_item *item, struct vb_f
 	return rc;
 }
 
-/* Another broker's slots are taken over as they are: who has one has it still, and the capture of
- * this broker is theirs. This broker's own memory goes. */
+/* Another broker's slots are taken over as they are: an owner has its slot still, and the capture
+ * of this broker is theirs. This broker's own memory goes. */
 static void adopt__goes_on_with_them(void **state)
 {
 	static struct vb_slots next;

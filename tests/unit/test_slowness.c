@@ -13,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* What four pairs of calls take on the machines that times were chosen on. */
+/* The time that four pairs of calls take on the machines that times were chosen on. */
 #define USUAL_NS 1600u
 #define TRIES 8
 

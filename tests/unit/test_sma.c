@@ -143,7 +143,7 @@ static void sma__keys(void **state)
 	port[1].info.mkey_violations = 0xffff;
 	assert_int_equal(get(VB_SMP_NODE_INFO, 0, 1), -1);
 	assert_int_equal(port[1].info.mkey_violations, 0xffff);
-	/* Who knows the key stops the countdown. */
+	/* A request with the key stops the countdown. */
 	assert_int_equal(ask(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, 1, KEY), VB_SMP_GOOD);
 	assert_true(vb_sma_poll_timeout(&node) == VB_NEVER);
 

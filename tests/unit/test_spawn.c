@@ -24,7 +24,7 @@
 
 #define PATIENCE_MS 30000
 
-/* What is said by the process that was started. */
+/* Variables that tell the process that is started its role, and the file of its report. */
 #define ROLE "VERBENA_TEST_ROLE"
 #define REPORT "VERBENA_TEST_REPORT"
 
@@ -233,7 +233,7 @@ static void spawn__leaves_nothing(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-/* What a broker that cannot start says is told to the user: the first line of it. */
+/* A broker that cannot start says why: the user is told the first line of it. */
 static void spawn__says_why_not(void **state)
 {
 	(void)state;
@@ -300,7 +300,7 @@ static void spawn__of_no_program(void **state)
 	assert_int_equal(vb_broker_spawn(PATIENCE_MS, why, sizeof why), -ENOEXEC);
 	assert_non_null(strstr(why, "cannot start the broker "));
 	assert_non_null(strstr(why, path));
-	/* One that nobody may run is not tried. */
+	/* A file that nobody may run is not tried. */
 	put_file(path, "nothing\n", 0644);
 	assert_int_equal(vb_broker_spawn(PATIENCE_MS, why, sizeof why), -ENOENT);
 	assert_non_null(strstr(why, "VERBENA_BIN"));
@@ -358,7 +358,7 @@ static void path__has_to_fit(void **state)
 	assert_int_equal(unlink(file), 0);
 }
 
-/* What a copy of this program, at @prog, finds; "": nothing. @name is its own name for itself. */
+/* The path that a copy of this program at @prog finds; "": none. @name is its name for itself. */
 static void found_by(const char *prog, const char *name, char *to, size_t size)
 {
 	int pipes[2], status;
@@ -401,7 +401,7 @@ static void copy_program(const char *to)
 }
 
 /* Without being told where it is, the command is looked for where it lies beside a library or a
- * program of a build, the nearest place first; whatever the program calls itself. */
+ * program of a build, the nearest place first, by any name that the program calls itself. */
 static void path__beside_the_program(void **state)
 {
 	static const char *const place[] = {"a/b/c/verbena", "a/b/bin/verbena", "a/bin/verbena",
@@ -423,7 +423,7 @@ static void path__beside_the_program(void **state)
 		found_by(prog, i % 2 ? "prog" : prog, text, sizeof text);
 		assert_non_null(realpath(text, real));
 		assert_string_equal(real, file_of(place[i]));
-		/* One that cannot be run is none. */
+		/* A file that cannot be run is passed over. */
 		assert_int_equal(chmod(file_of(place[i]), 0644), 0);
 	}
 	/* By a name that leads nowhere, and where nothing is. */

@@ -39,7 +39,7 @@ static void cable__limits_both_ends(void **state)
 	assert_int_equal(info_of(SWITCH_A, 1)->speed_active, vb_ib_speed_row(VB_IB_DDR)->port_info);
 	assert_int_equal(info_of(SWITCH_A, 1)->ext_speed_active, 0);
 	assert_int_equal(info_of(HOST_A, 1)->width_supported, VB_IB_1X | VB_IB_4X);
-	/* What is not said stays; more than the ports support does nothing. */
+	/* A limit that is not given stays; a limit above the ports' support does nothing. */
 	l = (struct vb_subnet_limits){.speed = VB_IB_XDR};
 	assert_int_equal(vb_subnet_limit(&net, place(SWITCH_A, 1), &l, now), 0);
 	assert_int_equal(info_of(HOST_A, 1)->width_active, VB_IB_1X);
@@ -48,7 +48,7 @@ static void cable__limits_both_ends(void **state)
 	assert_int_equal(vb_subnet_limit(&net, place(SWITCH_A, 3), &l, now), -ENOENT);
 }
 
-/* LNK-35: what both ends of a cable can do. */
+/* LNK-35: the speed and width that both ends of a cable can do. */
 static void link__trains_at_the_cables_speed(void **state)
 {
 	(void)state;
@@ -69,7 +69,7 @@ static void link__trains_at_the_cables_speed(void **state)
 	    vb_subnet_join(&net, place(HOST_B, 1), place(SWITCH_B, 3), 3, VB_IB_4X, now), -EINVAL);
 }
 
-/* LNK-35: what a manager enables takes effect when the link trains again, and not before. */
+/* LNK-35: settings that a manager enables take effect when the link trains again, not before. */
 static void link__trains_with_what_is_enabled(void **state)
 {
 	struct vb_port_info p = {0};
@@ -160,9 +160,9 @@ static void by_lid__to_an_enhanced_port_0(void **state)
 	assert_true(m.at.node == HOST_A && m.mad[3] == VB_MAD_METHOD_GET_RESP);
 }
 
-/* FAB-50: what the node's agents do not serve is for the agents of programs at the port, of each
- * class; what they serve is answered by the same service level. LID 0 and the port's own stay
- * inside. */
+/* FAB-50: MADs that the node's agents do not serve are for the agents of programs at the port, of
+ * each class; MADs that they serve are answered by the same service level. LID 0 and the port's own
+ * stay inside. */
 static void gmp__of_each_class(void **state)
 {
 	static const uint8_t others[] = {0x03, 0x07, 0x09, 0x10, 0x32, 0x33};
@@ -267,7 +267,7 @@ static void data__activates_an_armed_port(void **state)
 	assert_int_equal(net.node[SWITCH_B].sma.sw.port_state_change, 1);
 }
 
-/* LNK-38, LNK-39: words and packets of each hop; what a switch has no port for. */
+/* LNK-38, LNK-39: words and packets of each hop; packets that a switch has no port for. */
 static void hops__count(void **state)
 {
 	struct vb_ib_counters *c;
@@ -417,7 +417,7 @@ static void samples__are_taken_in_time(void **state)
 	assert_int_equal(r.counter[0], 100); /* of the second time that it counted */
 }
 
-/* MAD-08: what nobody takes is answered so, when it asks for an answer. */
+/* MAD-08: a MAD that nobody takes is answered so, when it asks for an answer. */
 static void nobody__refuses(void **state)
 {
 	struct vb_mad_hdr h;

@@ -110,8 +110,8 @@ static void files__are_of_adapters(void **state)
 	close(sock);
 }
 
-/* What counted before a program came is in its files at once, and messages of connections come to
- * them as they are counted. LNK-39 */
+/* The counts from before a program came are in its files at once, and messages of connections come
+ * to them as they are counted. LNK-39 */
 static void files__show_messages_of_connections(void **state)
 {
 	struct vb_cm_port_counters *c;
@@ -187,7 +187,7 @@ static void counts__are_of_all_programs_and_all_ports(void **state)
 	assert_int_equal(link_of(HOST_B, 2)->counters.rcv_packets - before, 6);
 	assert_int_equal(link_of(HOST_B, 2)->counters.rcv_data, 60);
 	assert_int_equal(link_of(HOST_A, 1)->counters.xmit_data, 7);
-	/* What somebody sent before it ended counts as well, though it had its lock. */
+	/* Packets that a process sent before it ended count as well, though it had its lock. */
 	vb_ib_route_count(vb_ib_map_routes(a->map, VB_SLOT_LAST),
 			  &vb_ib_map_routes(a->map, VB_SLOT_LAST)->route[0], 1, 10);
 	vb_ib_map_routes(a->map, VB_SLOT_LAST)->lock = 1;
@@ -293,7 +293,7 @@ static void traps__tell_of_what_a_qp_refused(void **state)
 	assert_int_equal(be32_get(d + 14), 0x222222);
 	assert_memory_equal(d + 18, bad.sgid, 16);
 	assert_memory_equal(d + 34, bad.dgid, 16);
-	/* One that is being written all the time is told of with the next. */
+	/* A record that is being written all the time is told of with the next. */
 	fabric->subnet.node[HOST_B].traps = (struct vb_traps){.tid = 1};
 	shm->bad_keys[2].qkey.seq = 1;
 	shm->counters[2].v[VB_COUNTER_qkey_viol_cntr] = 2;

@@ -13,7 +13,7 @@
 
 /* The time of the last wait, in milliseconds, and what it is to fail with; 0: it does not. */
 static int waited_ms, wait_err;
-/* What is done before a descriptor is closed. */
+/* The hook that runs before a descriptor is closed. */
 static void (*before_close)(int fd);
 /* Files that were made empty. */
 static uint32_t truncated;
@@ -67,7 +67,7 @@ static int wait_until(vb_time at)
 }
 
 /* It waits until something is due, and not a moment less; a second at most, since what is due may
- * change; and for ever when nothing is. What the kernel refuses ends it. */
+ * change; and for ever when nothing is. A wait that the kernel refuses ends it. */
 static void loop__waits_until_something_is_due(void **state)
 {
 	vb_time now = vb_clock_now();
@@ -90,7 +90,7 @@ static void loop__waits_until_something_is_due(void **state)
 	fabric->counters_due = VB_NEVER;
 }
 
-/* What programs sent is due as well, while there are programs. */
+/* Adding up what programs sent is due as well, while there are programs. */
 static void loop__waits_for_what_programs_sent(void **state)
 {
 	int sock = fabric_attach("H-A");
@@ -189,8 +189,8 @@ static void dial_before_close(int fd)
 		close(sock);
 }
 
-/* Who has called DOWN sees the end of its connection when the name is free, and can begin another
- * fabric of it. */
+/* A program that has called DOWN sees the end of its connection when the name is free, and can
+ * begin another fabric of it. */
 static void end__frees_the_name_first(void **state)
 {
 	(void)state;
@@ -249,8 +249,8 @@ static void names__are_never_empty(void **state)
 	close(sock);
 }
 
-/* A channel that ends with its connection, in the same turn as an event of it waits, is gone: what
- * waits is passed over. */
+/* A channel that ends with its connection, in the same turn as an event of it waits, is gone: the
+ * event is passed over. */
 static void channels__end_with_an_event_that_waits(void **state)
 {
 	int pair[2], before, sock = fabric_attach("H-B");
@@ -264,7 +264,7 @@ static void channels__end_with_an_event_that_waits(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(vb_channel_open(&cm->host, pair[1], &token), 0);
 	assert_int_equal(vb_list_is_empty(&cm->channels), 0);
-	/* What a program writes past the library is not heard. */
+	/* Bytes that a program writes past the library are not heard. */
 	assert_int_equal(send(pair[0], "x", 1, 0), 1);
 	fabric_turn();
 	assert_int_equal(vb_list_is_empty(&cm->channels), 0);

@@ -173,8 +173,8 @@ static void loop__passes_the_time_to_connection_managers(void **state)
 	assert_int_equal(c[2].tx_msgs[VB_CM_SIDR_REP - VB_CM_ATTR_FIRST], 1);
 }
 
-/* What was written without an answer leaves before what is written by a call, and before the agent
- * of it ends. MAD-11 */
+/* A MAD that was written without an answer leaves before a MAD that is written by a call, and
+ * before its agent ends. MAD-11 */
 static void writes__keep_their_order(void **state)
 {
 	uint8_t buf[VB_SUBNET_WRITE_MAX];
@@ -223,7 +223,7 @@ static void writes__that_are_too_short_are_lost(void **state)
 		assert_int_equal(send(sender.fd, buf, lengths[i], 0), lengths[i]);
 		fabric_turn();
 		assert_false(message_read(&receiver, &m));
-		/* What has the header of a MAD counted as under way. */
+		/* A write that has the header of a MAD counted as under way. */
 		assert_int_equal(*cnt, i < 3);
 	}
 	*cnt = 0;
@@ -298,7 +298,7 @@ static void files__of_two_ports_are_two(void **state)
 	close(other.fd);
 }
 
-/* What has not been read when the fabric ends goes with it, and nothing is left of open files. */
+/* Unread messages can still be read when the fabric has ended; nothing is left of open files. */
 static void files__end_with_the_fabric(void **state)
 {
 	struct file issm = file_open(receiver.sock, VB_SUBNET_ISSM_OPEN, 1);

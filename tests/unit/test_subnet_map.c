@@ -121,8 +121,8 @@ static void tables__are_there_to_their_end(void **state)
 	assert_int_equal(vb_ib_map_mft(the_map(), n[SWITCH_B].lft)[1].word[0], 1 << 3);
 }
 
-/* What a program can read and must not write ends where the counters begin; the map that it gets is
- * all of it, and is the fabric's own. */
+/* The memory that a program can read and must not write ends where the counters begin; the map that
+ * it gets is all of it, and is the fabric's own. */
 static void map__is_the_memory_that_programs_get(void **state)
 {
 	struct vb_fds fds = {.cnt = 0};
@@ -203,7 +203,7 @@ static void tables__show_links_up_and_down(void **state)
 	(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
 	assert_int_equal(d->ib.speed, VB_IB_XDR);
 	assert_int_equal(table.seq % 2, 0);
-	/* What a port no longer has leaves the table. */
+	/* A GID that a port no longer has leaves the table. */
 	vb_subnet_sma_port(&fabric->subnet, place(HOST_A, 1))->guid[1] = 0x77;
 	(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
 	assert_int_equal(d->gid[1].type, VB_GID_IB);
@@ -212,7 +212,7 @@ static void tables__show_links_up_and_down(void **state)
 	assert_int_equal(d->gid[1].type, VB_GID_NONE);
 }
 
-/* Who has left a slot leaves no entry among the QPs of all nodes, but for those of others. */
+/* A process that leaves its slot leaves no QP of its own in the index of all nodes' QPs. */
 static void slots__forget_their_qps(void **state)
 {
 	uint32_t *qp = fabric->adapter->common->qp_index;

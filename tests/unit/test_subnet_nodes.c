@@ -320,8 +320,8 @@ static void description_set(const char *root, const char *text)
 	fabric_turn();
 }
 
-/* What somebody at a node writes into node_desc is its description, which the manager hears of by
- * trap 144. FAB-19 */
+/* Text that somebody at a node writes into node_desc is its description, which the manager hears of
+ * by trap 144. FAB-19 */
 static void trees__take_a_description(void **state)
 {
 	int sock = fabric_attach("H-A");
@@ -367,7 +367,7 @@ static void commands__without_room_for_their_text(void **state)
 			 -EIO);
 	assert_int_equal(vb_subnet_command(fabric, "dump", full, fabric_why, sizeof fabric_why),
 			 -EIO);
-	/* What is wrong comes first. */
+	/* A mistake in the command comes first. */
 	assert_int_equal(vb_subnet_command(fabric, "frob", full, fabric_why, sizeof fabric_why),
 			 -EINVAL);
 	assert_int_equal(vb_subnet_command(fabric, "show", -1, fabric_why, sizeof fabric_why),

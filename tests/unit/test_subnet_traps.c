@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a subnet manager hears unasked, and what others hear of what it sets. */
+/* Traps that a subnet manager hears unasked, and what others hear of the settings that it makes. */
 #include "subnet_env.h"
 
-/* What HOST_A hears of a trap now: its number, 0: none came. */
+/* The number of the trap that HOST_A hears now; 0: none came. */
 static uint16_t next_trap(struct vb_notice *notice)
 {
 	struct vb_mad_hdr h;
@@ -29,7 +29,7 @@ static void repress_trap(uint16_t lid)
 	assert_false(vb_subnet_send(&net, &m, now));
 }
 
-/* Those of the links that came up. */
+/* The traps of the links that came up. */
 static void hear_all_traps(void)
 {
 	struct vb_notice notice;
@@ -153,8 +153,8 @@ static void mkey__refusal_raises_a_trap(void **state)
 	assert_int_equal(info_of(HOST_B, 2)->mkey_protect, 0);
 }
 
-/* FAB-22, FAB-23, LNK-33: what a manager sets is told, and a port that is set down takes its other
- * end along. */
+/* FAB-22, FAB-23, LNK-33: a change that a manager sets is told, and a port that is set down takes
+ * its other end along. */
 static void set__changes_are_told(void **state)
 {
 	uint32_t node, changes;
@@ -410,15 +410,15 @@ static void errors__of_the_data_path(void **state)
 		(void)vb_ib_port_receive(p, &lrh, 4222, true, now);
 	assert_int_equal(error_told(), VB_TRAP_BUFFER_OVERRUN);
 	assert_int_equal(error_told(), 0);
-	/* One that sends no flow control. */
+	/* A neighbour that sends no flow control. */
 	vb_ib_port_handle_timeout(p, now);
 	assert_int_equal(p->state, VB_LINK_ACT_DEFER);
 	assert_int_equal(error_told(), VB_TRAP_FLOW_WATCHDOG);
 	assert_int_equal(error_told(), 0);
 }
 
-/* FAB-19, FAB-34: what a node changes by itself. A trap that nobody has heard yet says all of it.
- */
+/* FAB-19, FAB-34: changes that a node makes by itself. A trap that nobody has heard yet says all of
+ * them. */
 static void local_changes__are_told(void **state)
 {
 	const struct vb_subnet_limits one_lane = {.width = VB_IB_1X}, hdr = {.speed = VB_IB_HDR},

@@ -218,7 +218,7 @@ static bool is_below(const char *base)
 }
 
 /* The trees are where the user's runtime directory is, by an absolute path that is not too long;
- * else in /dev/shm. What a process left there that was killed goes. */
+ * else in /dev/shm. A tree that a killed process left there goes. */
 static void trees__are_in_the_runtime_directory(void **state)
 {
 	char base[] = "/tmp/verbena-test-XXXXXX", stale[64], own[64], deep[140];

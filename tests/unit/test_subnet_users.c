@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two users and one fabric: who is not its user is not served, and who has its name without being
- * its user is not believed. And folders that another user, or root, has. node/subnet/client.h,
- * node/sysfs/dir.h
+ * Two users and one fabric: a user that does not own the fabric is not served, and one that has its
+ * name without owning it is not believed. And folders that another user, or root, has.
+ * node/subnet/client.h, node/sysfs/dir.h
  */
 #include "two_users.h"
 
@@ -19,7 +19,7 @@
 #define PATIENCE_MS 20000
 #define NAME "two-users"
 
-/* What the users tell each other. */
+/* The memory that the users share. */
 static struct {
 	uint32_t ready;
 } * common;
@@ -151,7 +151,7 @@ static void dial_in_vain(void)
 	MUST(strcmp(why, "the fabric '" NAME "' is another user's") == 0);
 }
 
-/* Whoever listens at the address of a user's fabric has to be that user. */
+/* The process that listens at the address of a user's fabric has to be that user's. */
 static void name__of_another_user_is_no_fabric(void **state)
 {
 	pid_t stranger = user_start(STRANGER, hold_name);

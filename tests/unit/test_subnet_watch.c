@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `verbena fabric` prints of a fabric and does to it, beyond test_subnet_nodes.c: the words of
- * events, dumps, names with spaces, the counters that can be reported. FAB-19, FAB-23, FAB-30
+ * The output of `verbena fabric` and its effects on a fabric, beyond test_subnet_nodes.c: the words
+ * of events, dumps, names with spaces, the counters that can be reported. FAB-19, FAB-23, FAB-30
  */
 #include "subnet_process_env.h"
 
@@ -127,7 +127,7 @@ static void lines__name_the_states_of_links(void **state)
 	close(sock);
 }
 
-/* What the first watcher has not heard of yet it hears of, whoever else comes to watch. */
+/* The first watcher still hears of a change that was new to it when another watcher came. */
 static void watchers__hear_of_what_changed_before_another_came(void **state)
 {
 	int first, second;
@@ -140,7 +140,7 @@ static void watchers__hear_of_what_changed_before_another_came(void **state)
 	vb_subnet_watch_changes(fabric, HOST_B, 0);
 	assert_string_equal(line_of(first), "H-B port 2: DOWN, was ACTIVE\n");
 	assert_string_equal(line_of(second), "H-B port 2: DOWN, was ACTIVE\n");
-	/* Those who have all gone know nothing any more. */
+	/* A change after all watchers have gone is told to nobody. */
 	close(first);
 	close(second);
 	fabric_turn();

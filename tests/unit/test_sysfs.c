@@ -384,7 +384,7 @@ static void init__beside_a_tree_that_is_in_use(void **state)
 	vb_sysfs_remove(&next);
 }
 
-/* What another user, or anything but a directory, has in our place is left alone. */
+/* A file of another user, or anything but a directory, in our place is left alone. */
 static void init__leaves_what_is_not_ours(void **state)
 {
 	struct vb_sysfs next;

@@ -31,8 +31,8 @@ int __wrap_flock(int fd, int operation)
 	return __real_flock(fd, operation);
 }
 
-/* What a file system that cannot exchange two names says, or one that can be written no more; 0:
- * both can be. */
+/* The errors of a file system that cannot exchange two names, and of one that can be written no
+ * more; 0: it can do both. */
 static int exchange_err, rename_err;
 int __real_renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags);
 int __wrap_renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags);
@@ -172,8 +172,8 @@ static void claim__of_what_is_swept_away_meanwhile(void **state)
 	}
 }
 
-/* A folder of another user is not entered, made anew or removed, and a file of one is not opened:
- * who owns it may change what is in it. */
+/* A folder of another user is not entered, made again or removed, and a file of one is not opened:
+ * its owner may change what is in it. */
 static void open__not_of_another_user(void **state)
 {
 	(void)state;
@@ -417,7 +417,7 @@ static void sweep__leaves_what_others_can_write_to(void **state)
 	assert_true(is_there("x-open") && is_there("x-group"));
 }
 
-/* What takes the name of a folder that is removed, and what cannot be opened, is left. */
+/* A file with the name of a folder to be removed is left, and so is one that cannot be opened. */
 static void remove__leaves_what_is_no_folder(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tree takes over from the host: where a network device is, and which processors there
- * are, in both of the kernel's forms. The host's files are the test's own here. node/sysfs/pci.h,
- * Documentation/ABI/testing/sysfs-bus-pci
+ * The facts that the tree takes over from the host: where a network device is, and which processors
+ * there are, in both of the kernel's forms. The host's files are the test's own here.
+ * node/sysfs/pci.h, Documentation/ABI/testing/sysfs-bus-pci
  */
 #include "cmocka_env.h"
 #include "descriptors.h"
@@ -133,7 +133,7 @@ static void place__has_a_bound(void **state)
 	assert_true(strlen(function_file(0, "local_cpus")) <= 200);
 }
 
-/* What the kernel says of the network device's place counts, each file by itself; of it the first
+/* The kernel's files about the network device's place count, each by itself; of each the first
  * line. */
 static void place__is_that_of_the_network_device(void **state)
 {
@@ -195,7 +195,7 @@ static void counters__are_of_each_device(void **state)
 	assert_string_equal(port_file(1, "cm_tx_msgs/req"), "45\n");
 	assert_string_equal(port_file(1, "cm_rx_duplicates/apr"), "46\n");
 	assert_string_equal(port_file(0, "cm_tx_msgs/req"), "33\n");
-	/* One that is as it was is not written. */
+	/* A counter that has not changed is not written. */
 	assert_true(tree.shown[1].v[VB_COUNTER_out_of_sequence] == 5);
 	assert_true(tree.cm_shown[1].tx_msgs[0] == 45);
 }

@@ -59,7 +59,7 @@ static void take__by_time_and_then_as_they_came(void **state)
 	assert_int_equal(take(&q, 15), 5);
 }
 
-/* One that was the first is that again, also with a time behind the next one's. */
+/* A thing that was the first is that again, also with a time behind the next one's. */
 static void put_first__stays_before_all(void **state)
 {
 	struct vb_timed_queue q;
@@ -85,8 +85,8 @@ static void put_first__stays_before_all(void **state)
 	assert_int_equal(take(&q, 60), 2);
 }
 
-/* Whatever comes and goes, each is taken at its time and none before one that came earlier for the
- * same time. */
+/* Each thing is taken at its time, with any others that come and go, and none before one that came
+ * earlier for the same time. */
 static void take__of_any(void **state)
 {
 	struct vb_rng rng = vb_rng_stream(1, "timed", 0);

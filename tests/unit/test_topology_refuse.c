@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is wrong in the text of a topology: each error says where and what. GUIDs, files, limits. */
+/* Errors in the text of a topology: each says where and what is wrong. GUIDs, files, limits. */
 #include "topology_env.h"
 
 #define S "Switch 4 \"S\"\n"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who answers whom is told by PSNs alone, and why a requester goes back by what it heard. */
+/* PSNs alone tell who answers whom; what a requester heard tells why it goes back. */
 static void one_end__why_it_goes_back(void **state)
 {
 	static const struct pkt seen[] = {WRITE(0, 10),
@@ -231,7 +231,7 @@ static void refused(const void *bytes, size_t len, const char *says)
 	vb_traffic_free(t);
 }
 
-/* What is wrong with a file is said with the offset. */
+/* An error in a file is said with the offset. */
 static void file__refused(void **state)
 {
 	struct pkt k = WRITE(1, 1);

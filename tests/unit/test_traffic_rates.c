@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What congestion control allowed QPs: comments of captures, and the series that they become. */
+/* Rates that congestion control allowed QPs: comments of captures, and the series they become. */
 #include "fault/fault.h"
 #include "traffic/comment/rate.h"
 #include "traffic_env.h"
 
-/* What stands in a comment is read as it was written; other lines, and what does not fit, are not.
- */
+/* A rate in a comment is read as it was written; other lines, and rates that do not fit, are
+ * not. */
 static void rates__comments_are_read_back(void **state)
 {
 	struct vb_rate_note n = {.gid = address(A),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What another user of the host can do to an adapter's names: take them first. That costs the name,
+ * Another user of the host can do this to an adapter's names: take them first. That costs the name,
  * and is told; it does not block, mislead or change settings.
  */
 #include "broker_env.h"
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 
-/* What the users tell each other. */
+/* The memory that the users share. */
 static struct {
 	struct vb_sysfs tree;
 	uint32_t ready, go, done, again, is_own;
@@ -340,7 +340,7 @@ static void connect_in_vain(void)
 	MUST(strstr(broker_why, "@verbena/1001") && strstr(broker_why, "of user 1002"));
 }
 
-/* Who has the name of the broker's socket, listening or not, is named; nobody waits for him. */
+/* The user that has the broker's socket name, listening or not, is named; nobody waits for him. */
 static void connect__the_name_is_taken(void **state)
 {
 	static void (*const hold[])(void) = {hold_deaf, hold_and_listen, hold_and_be_full};

@@ -33,7 +33,7 @@ struct ahead {
 	uint8_t bytes[VB_UCMA_AHEAD_MAX];
 };
 
-/* What comes along with the reply @reply to a command of @f. */
+/* The bytes that come along with the reply @reply to a command of @f. */
 static bool ahead_of(struct vb_ucma_file *f, uint32_t cmd, const void *body, uint16_t len,
 		     const void *reply, struct ahead *a)
 {

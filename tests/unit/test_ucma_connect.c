@@ -35,7 +35,7 @@ static struct vb_ucma_qp_attr qp_attr(struct vb_ucma_file *f, uint32_t id, uint3
 	return a;
 }
 
-/* What a connection was made of: the ids of both sides. */
+/* The ids that a connection was made of, on both sides. */
 struct pair {
 	uint32_t listener, active, passive;
 };
@@ -141,7 +141,7 @@ static void qp_attr__of_both_sides(void **state)
 	assert_int_equal(a.dest_qp_num, 0x42);
 	assert_int_equal(b.dest_qp_num, 0x41);
 	assert_int_equal(a.path_mtu, 5);
-	/* CMP-05: what the peer sends at once has to be taken. */
+	/* CMP-05: requests that the peer sends at once have to be taken. */
 	assert_int_equal(a.max_dest_rd_atomic, 5);
 	assert_int_equal(b.max_dest_rd_atomic, 3);
 	assert_int_equal(a.ah.is_global, 1);
@@ -288,7 +288,7 @@ static void ece__in_events(void **state)
 	ev = ucma_event(&net, server, VB_UCMA_EV_ESTABLISHED);
 	assert_int_equal(ev.ece.vendor_id, 0);
 
-	/* Those of a library that knows of none end before it. */
+	/* Commands of a library that knows of no ECE end before it. */
 	c.id = ucma_routed(&net, client, 0x201, VB_UCMA_PS_TCP, 2, true);
 	c.param.qp_num = 0x43;
 	assert_int_equal(ucma_write(&net, client, VB_UCMA_CONNECT, &c,

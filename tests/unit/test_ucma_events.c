@@ -87,7 +87,7 @@ static void out__is_counted_when_taken(void **state)
 	assert_int_equal(destroy(f, id[2]), 1);
 }
 
-/* Those that come back wait again, all others were taken. */
+/* Events that come back wait again, all others were taken. */
 static void out__comes_back(void **state)
 {
 	uint32_t id[4];
@@ -123,7 +123,7 @@ static void out__is_not_given_by_get_event(void **state)
 	ucma_no_event(&net, f);
 }
 
-/* What is taken changes nothing that QUERY tells: what was read ahead stays right. */
+/* An event that is taken changes nothing that QUERY tells: replies read ahead stay right. */
 static void out__leaves_versions(void **state)
 {
 	static uint32_t version[128];
@@ -273,7 +273,7 @@ static void out__may_repeat_after_a_restart(void **state)
 	free(region);
 }
 
-/* Another process goes on: what is out stays out, with its number, and numbers grow on. */
+/* Another process goes on: events that are out stay out, with their number, and numbers grow. */
 static void out__after_a_restart(void **state)
 {
 	struct region *region = calloc(1, sizeof *region);

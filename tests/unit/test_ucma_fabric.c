@@ -13,7 +13,7 @@
 static struct ucma_net net;
 static struct vb_ucma_file *client, *server;
 
-/* What the administrator was asked, and how it answers. */
+/* The questions to the administrator, and how it answers. */
 static struct {
 	struct vb_sa_msg msg[ASKED_MAX];
 	struct vb_path path[ASKED_MAX];
@@ -173,7 +173,7 @@ static void route__errors(void **state)
 	sa.status = 0;
 	assert_int_equal(ucma_resolve_route(&net, client, id), 0);
 	(void)ucma_event(&net, client, VB_UCMA_EV_ROUTE_RESOLVED);
-	/* Whoever goes before the answer comes is not told of it. */
+	/* An id that goes before the answer comes is not told of it. */
 	sa.is_silent = true;
 	id = addressed_id(VB_UCMA_PS_TCP, 2);
 	assert_int_equal(ucma_resolve_route(&net, client, id), 0);

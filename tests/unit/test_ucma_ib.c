@@ -86,7 +86,7 @@ static uint64_t sid_in(const uint8_t *b)
 	return v;
 }
 
-/* What librdmacm finds out at first: whether the newer commands are there. */
+/* The first question of librdmacm: whether the newer commands are there. */
 static void probe__of_librdmacm(void **state)
 {
 	uint32_t id = ucma_id(&net, client, 1, VB_UCMA_PS_IB, 2);

@@ -203,7 +203,7 @@ static void restart__events_wait(void **state)
 	host_restart(0);
 	assert_int_equal(vb_ucma_file_events(CLIENT), 2);
 	assert_int_equal(ucma_event(&net, CLIENT, VB_UCMA_EV_ADDR_RESOLVED).uid, 0x201);
-	/* One that happens now is the last. */
+	/* An event that happens now is the last. */
 	assert_int_equal(ucma_resolve_route(&net, CLIENT, q.active), 0);
 	host_restart(0);
 	assert_int_equal(ucma_event(&net, CLIENT, VB_UCMA_EV_DISCONNECTED).uid, 0x200);
@@ -213,7 +213,7 @@ static void restart__events_wait(void **state)
 	assert_int_equal(ucma_destroy(&net, CLIENT, q.active), 2);
 }
 
-/* Who waits for an answer hears that there is none. */
+/* A client that waits for an answer hears that there is none. */
 static void restart__request_was_sent(void **state)
 {
 	struct pair p = pair_listens(2);
@@ -274,7 +274,7 @@ static void restart__request_waits(void **state)
 	}
 }
 
-/* A request that was taken is lost: who accepts it hears so. The backlog has its place back. */
+/* A request that was taken is lost: its acceptor hears so. The backlog has its place back. */
 static void restart__request_was_taken(void **state)
 {
 	struct pair p = pair_requested();
@@ -531,7 +531,7 @@ static void restart__device_is_gone(void **state)
 	assert_int_equal(ucma_destroy(&net, CLIENT, p.active), 4);
 }
 
-/* Other processes of the user can write the region: whatever it says, nothing breaks. */
+/* Other processes of the user can write the region: no content of it breaks anything. */
 static void restart__wild_records(void **state)
 {
 	struct vb_rng rng = vb_rng_stream(5, "wild", 0);

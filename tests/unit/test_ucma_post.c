@@ -97,7 +97,7 @@ static uint32_t granted(struct vb_ucma_file *f, enum vb_ucma_event_kind kind,
 	return vb_ucma_post_grants(f, ev);
 }
 
-/* What is granted with each event is carried out; elsewhere nothing is. */
+/* A command that is granted with an event is carried out; elsewhere none is. */
 static void grants__what_comes_next(void **state)
 {
 	struct vb_ucma_addr dst = ucma_addr(2, true, UCMA_PORT);

@@ -220,7 +220,7 @@ static void past__is_bounded(void **state)
 	assert_int_equal(view[0].cm_state, VB_CM_STATE_REQ_SENT);
 }
 
-/* What another program wrote: every number is explained, none trusted. */
+/* Bytes that another program wrote: every number is explained, none trusted. */
 static void words__of_any_bytes(void **state)
 {
 	uint8_t *bytes = (uint8_t *)&view[0];

@@ -64,7 +64,7 @@ static void near__is_64(void **state)
 	assert_true(believes(1000, DF));
 	assert_true(believes(1001, DF));
 	assert_int_equal(s.track[0].step, 1);
-	/* One that has no row is where its last packet was. */
+	/* A track that has no row is where its last packet was. */
 	sender_begin(0);
 	assert_true(believes(990, DF));
 	assert_int_equal(s.track[0].id, 990);
@@ -153,7 +153,7 @@ static void reach__by_time(void **state)
 	assert_false(reaches((uint16_t)(1001 - 1025), 0, 0));
 }
 
-/* What is reached moves the track, unless it is late, and halves its row. */
+/* An identification that is reached moves the track, unless it is late, and halves its row. */
 static void reach__moves_the_track(void **state)
 {
 	(void)state;
@@ -186,8 +186,8 @@ static void skips__count_for_a_minute(void **state)
 	}
 }
 
-/* What is not believed alone is believed when the next one follows: within 64, not before it, with
- * the same fragment field. */
+/* An identification that is not believed alone is believed when the next one follows: within 64,
+ * not before it, with the same fragment field. */
 static void stray__is_confirmed_by_the_next(void **state)
 {
 	static const struct {

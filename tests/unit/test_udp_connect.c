@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connected sockets: they learn the identification that the kernel gives, whatever else waits in
- * their error queue, and where it is not to be had they are connected no more. What goes out does
+ * their error queue. Where it cannot be learned they are connected no more. Packets that go out do
  * not depend on the defaults of the host. link/udp/connect.c
  */
 #include "udp_world.h"

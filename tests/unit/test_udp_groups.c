@@ -152,7 +152,7 @@ static void join__more_than_one_socket_takes(void **state)
 	assert_int_equal(f->udp->group_cnt, 0);
 }
 
-/* What the kernel gives a socket for groups of IPv6 has an end as well. net.core.optmem_max */
+/* The kernel's memory for a socket's groups of IPv6 has an end as well. net.core.optmem_max */
 static void join__more_of_ipv6_than_a_socket_takes(void **state)
 {
 	struct fixture *f = *state;

@@ -161,14 +161,14 @@ static void send__from_addresses_in_turn(void **state)
 		assert_int_equal(recv_some(f, rx, 1), 1);
 		check_packet(f, &rx[0], 0);
 		assert_int_equal(f->udp->rx.ip_id, 0); /* and no other makes it right */
-		/* What came is remembered, for the next one that comes by the same way. */
+		/* The packet's origin is kept, for the next one that comes by the same way. */
 		assert_true(f->udp->rx.origin.is_known);
 		assert_int_equal(f->udp->rx.brings, VB_LINK_BRING_ALL);
 	}
 }
 
-/* What is sent to a process of this host counts in its own place, and what does not leave does not.
- */
+/* A packet to a process of this host counts in its own place, and one that does not leave does
+ * not. */
 static void send__counts_for_one_process(void **state)
 {
 	static struct vb_flow flow[256];

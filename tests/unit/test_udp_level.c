@@ -14,7 +14,7 @@ static int priority_of(const struct fixture *f, const struct vb_path *path)
 	return is;
 }
 
-/* What the kernel makes of a traffic class. */
+/* The priority that the kernel makes of a traffic class. */
 static int priority_of_class(int tc)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), is = -1;

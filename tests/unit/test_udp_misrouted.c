@@ -68,7 +68,7 @@ static void gso_send(struct fixture *f, uint8_t low)
 	close(o.fd);
 }
 
-/* What the adapter of @f takes and says. Returns how many packets. */
+/* Has the adapter of @f take packets and find that their QPN is not its. Returns how many. */
 static uint32_t packets_handled(struct fixture *f, struct vb_hca *hca)
 {
 	struct vb_rx rx[2 * PKTS];

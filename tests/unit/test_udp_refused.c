@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel refuses to send: a socket that is full, a flow label that somebody has leased,
- * what an ICMP error told of an earlier datagram, and a host that has no IPv6. Nothing is lost for
- * it that could have left. ip(7), ipv6(7), udp(7)
+ * Sends that the kernel refuses: a socket that is full, a flow label that somebody has leased, an
+ * ICMP error of an earlier datagram, and a host that has no IPv6. No packet that could have left is
+ * lost for it. ip(7), ipv6(7), udp(7)
  */
 #include "udp_world.h"
 

@@ -112,7 +112,7 @@ static void recv__identification_unknown(void **state)
 	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 0);
 }
 
-/* What was solved for once is expected the next time: the same again, or the next one. */
+/* An identification solved for once is expected the next time: the same again, or the next one. */
 static void recv__identification_expected(void **state)
 {
 	static const uint16_t id[] = {0x7001, 0x7002, 0x7003, 0x7003, 0x7003, 0x7004, 0x7005};
@@ -188,8 +188,8 @@ static void send_small(struct fixture *f, uint32_t cnt)
 	}
 }
 
-/* Who waits for the descriptor next knows by one call that the last packet was the last: it need
- * not look at an empty socket. What senders have counted and lost is given up then. */
+/* A reader that waits for the descriptor next knows by one call which packet was the last: it need
+ * not look at an empty socket. Bytes that senders counted and lost are given up then. */
 static void recv__of_a_drain_says_when_all_is_taken(void **state)
 {
 	struct fixture *f = *state;
@@ -214,7 +214,7 @@ static void recv__of_a_drain_says_when_all_is_taken(void **state)
 		assert_int_equal(flow[2].taken, flow[2].sent);
 		f->drains = 0;
 	}
-	/* One that polls has one buffer, and so does not know. */
+	/* A reader that polls has one buffer, and so does not know. */
 	send_small(f, 1);
 	assert_int_equal(recv_some(f, rx, 1), 1);
 	assert_false(vb_link_is_emptied(f->link));
@@ -222,9 +222,9 @@ static void recv__of_a_drain_says_when_all_is_taken(void **state)
 	f->udp->cfg.flow = NULL;
 }
 
-/* Senders of this host count what they send. What they counted and nobody will read is given up
- * when the socket is empty: at once where nobody may look again soon, else not while they are fast.
- */
+/* Senders of this host count the bytes they send. Bytes that they counted and nobody will read are
+ * given up when the socket is empty: at once where nobody may look again soon, else not while
+ * senders are fast. */
 static void recv__empty_socket_sets_counts_right(void **state)
 {
 	struct fixture *f = *state;
@@ -262,8 +262,8 @@ static void assert_from(struct fixture *f, const struct vb_path *p, uint16_t spo
 	assert_int_equal(rx[0].path->traffic_class, path.traffic_class);
 }
 
-/* What name and control data said is believed for as long as they are the same, and addresses are.
- */
+/* The origin that name and control data told is believed while they, and the addresses, are the
+ * same. */
 static void recv__origin_is_read_anew(void **state)
 {
 	struct fixture *f = *state;
@@ -279,7 +279,7 @@ static void recv__origin_is_read_anew(void **state)
 		other.traffic_class = 4;
 		assert_from(f, &other, 0xc301);
 	}
-	/* One that is refused in between takes nothing of it away. */
+	/* A packet that is refused in between takes nothing of it away. */
 	f->port = 0;
 	clear(f);
 	add(f, &f->path4, 64, 1);
@@ -454,7 +454,7 @@ static void recv__multicast_is_of_no_flow(void **state)
 	f->udp->cfg.flow = NULL;
 }
 
-/* What came for a group counts as multicast, and what came for one port as unicast. */
+/* A packet for a group counts as multicast, and a packet for one port as unicast. */
 static void recv__multicast_is_counted(void **state)
 {
 	struct fixture *f = *state;

@@ -128,13 +128,13 @@ static void random_icrcs__none_taken(void **state)
 	}
 	assert_true(taken[0] + taken[1] + taken[2] <= 1);
 	assert_true(counter(w.f, VB_COUNTER_rx_ip_id_refused) > 50);
-	/* Whoever was silent meanwhile goes on. */
+	/* A sender that was silent meanwhile goes on. */
 	send_row(&w, id, 100, 10 * VB_USEC);
 	world_close(&w);
 	close(stranger.fd);
 }
 
-/* What flipping bit @bit of the packet changes in its ICRC. */
+/* The change of the packet's ICRC when bit @bit is flipped. */
 static uint32_t syndrome_of(struct forged *o, const struct vb_path *path, uint32_t bit)
 {
 	uint32_t before;
@@ -306,7 +306,7 @@ static void orderly_counter__needs_two(void **state)
 	assert_true(takes(&w, (uint16_t)(id + 500)));
 	world_close(&w);
 
-	/* What no counter can have come to shows nothing. */
+	/* An identification that no counter can have come to shows nothing. */
 	id = open_orderly(&w, state);
 	assert_false(takes(&w, (uint16_t)(id + 500)));
 	id = send_row(&w, id, 100, VB_USEC);
@@ -431,7 +431,7 @@ static void two_counters__pass_zero(void **state)
 	world_close(&w);
 }
 
-/* Whoever sends with a right ICRC in the name of another does not shut that one out. */
+/* A stranger that sends with a right ICRC in a sender's name does not shut that sender out. */
 static void spoofed__shuts_nobody_out(void **state)
 {
 	struct world w;

@@ -50,8 +50,8 @@ static void expect_sends_only(const struct vb_udp_sock *s)
 	assert_int_equal(s->hop_limit.have, 64);
 }
 
-/* What sends neither fragments nor believes ICMP, shares its port, and takes no memory for what
- * comes to it. */
+/* A sending socket does not fragment or believe ICMP, shares its port, and takes no memory for
+ * packets that come to it. */
 static void socks__that_send(void **state)
 {
 	struct fixture *f = *state;
@@ -82,8 +82,8 @@ static void socks__that_send(void **state)
 	}
 }
 
-/* What receives brings local addresses, takes GSO batches as they come, checksum 0 over IPv6, and
- * has as large a buffer as it may. */
+/* A receiving socket brings local addresses, takes GSO batches as they come, checksum 0 over IPv6,
+ * and has as large a buffer as it may. */
 static void socks__that_receive(void **state)
 {
 	struct fixture *f = *state;
@@ -149,8 +149,8 @@ static int hops_of(const struct vb_udp_sock *s)
 			  : option(s->fd, IPPROTO_IP, IP_TTL);
 }
 
-/* What sixteen sends in a row ask for becomes the socket's own option; another in between begins
- * the row anew. Each packet has what its path says, all the while. */
+/* A value that sixteen sends in a row ask for becomes the socket's own option; another in between
+ * begins the row again. Each packet has what its path says, all the while. */
 static void options__follow_a_row_of_sends(void **state)
 {
 	struct fixture *f = *state;
@@ -177,7 +177,7 @@ static void options__follow_a_row_of_sends(void **state)
 		send_one(f, &p);
 		assert_int_equal(class_of(s), 0x48);
 		assert_int_equal(hops_of(s), 9);
-		/* One that has the option in between ends the row as well. */
+		/* A packet that has the option in between ends the row as well. */
 		for (int i = 0; i < RUN - 1; i++)
 			send_one(f, &other);
 		send_one(f, &p);
@@ -224,8 +224,8 @@ static void socks__are_shared_when_there_are_many(void **state)
 	send_one(f, &p);
 }
 
-/* Senders of this host count what they send here: what is taken of it counts, and what others send
- * does not. link/flow.h */
+/* Senders of this host count what they send here: the part that is taken counts, and packets of
+ * others do not. link/flow.h */
 static void recv__counts_what_senders_of_this_host_sent(void **state)
 {
 	struct fixture *f = *state;

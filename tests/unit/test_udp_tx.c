@@ -211,7 +211,7 @@ static void send__run_of_shorter_packets(void **state)
 
 static struct vb_flow flow[256];
 
-/* What is sent goes to a process of this host, which is counted in flow[0]. */
+/* Every packet goes to a process of this host, which is counted in flow[0]. */
 static void receiver_is_here(struct fixture *f)
 {
 	static struct vb_flow_own own[256];
@@ -287,8 +287,8 @@ static void send__refused_behind_others(void **state)
 		assert_int_equal(own->bytes - bytes, sent - flow_before);
 		assert_int_equal(own->last, flow[0].sent);
 		assert_int_equal(flow[0].sent, sent + 3 * VB_FLOW_OVERHEAD);
-		/* What the kernel numbers is learned anew: when the call stopped, and for each of
-		 * the two packets when it is refused in a GSO batch and by itself. */
+		/* The kernel's identification is learned again: when the call stopped, and for each
+		 * of the two packets when it is refused in a GSO batch and by itself. */
 		if (vb_udp_is_numbered(s))
 			assert_int_equal(s->probes, probes + 5);
 		assert_int_equal(recv_some(f, rx, 1), 1);
@@ -300,8 +300,8 @@ static void send__refused_behind_others(void **state)
 	set_lo_mtu(65536);
 }
 
-/* What becomes an option of the socket while a call is put together does not cut what it holds
- * already. */
+/* A value that becomes an option of the socket while a call is put together does not cut what the
+ * call holds already. */
 static void send__option_changes_between_calls_only(void **state)
 {
 	struct fixture *f = *state;
@@ -348,8 +348,8 @@ __attribute__((no_sanitize("thread"))) static void *scribble(void *arg)
 	return NULL;
 }
 
-/* An application may write to memory that is being sent: what arrives is then this or that, but
- * never a packet with a wrong ICRC, which would have to be sent again. */
+/* An application may write to memory that is being sent: the payload that arrives is then this or
+ * that, but never in a packet with a wrong ICRC, which would have to be sent again. */
 static void send__while_the_payload_changes(void **state)
 {
 	static const uint32_t len[] = {VB_UDP_SHORT_MAX, VB_PAYLOAD_MAX};
@@ -390,7 +390,7 @@ static void send__without_gso(void **state)
 	}
 }
 
-/* What does not fit the device is a discard, and its neighbours leave. */
+/* A packet that does not fit the device is a discard, and its neighbours leave. */
 static void send__longer_than_the_device_takes(void **state)
 {
 	struct fixture *f = *state;
@@ -457,8 +457,8 @@ static void send__from_the_middle_of_a_batch(void **state)
 	check_packet(f, &rx[0], 3);
 }
 
-/* The tap sees both directions, with the identification each packet of a GSO batch has; what was
- * sent is what arrived. */
+/* The tap sees both directions, with the identification each packet of a GSO batch has; the packets
+ * that it sees sent are those that it sees arrive. */
 static void tap__both_directions(void **state)
 {
 	static const uint32_t len[] = {10, VB_UDP_SHORT_MAX, VB_UDP_SHORT_MAX + 1};
@@ -512,7 +512,7 @@ static void open__not_a_udp_socket(void **state)
 	assert_null(l);
 }
 
-/* What the slot's last owner has not read is not there any more. */
+/* Bytes that the slot's last owner has not read are not there any more. */
 static void open__waits_for_nothing_of_another(void **state)
 {
 	struct vb_flow flows[2] = {[1] = {.sent = 9000, .taken = 4000}};

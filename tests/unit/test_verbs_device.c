@@ -539,7 +539,7 @@ static void close_device__objects_are_counted_out(void **state)
 
 	assert_non_null(qp);
 	assert_non_null(ibv_reg_mr(p, buf, 64, 0));
-	/* Who has the slot next begins behind. */
+	/* The slot's next owner begins with the number behind. */
 	assert_int_equal(slot->qpn_next, (qp->qp_num >> 8) + 1);
 	assert_int_equal(slot->qp_cnt, qps + 1);
 	assert_int_equal(slot->cq_cnt, cqs + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands around a PD: thread and parent domains with their allocators, device memory, and
+ * The objects around a PD: thread and parent domains with their allocators, device memory, and
  * imports of a device, its PDs, regions and device memory.
  */
 #include "verbs/priv.h"
@@ -12,7 +12,7 @@
 static struct {
 	uint32_t live, total, uses_default;
 	uint64_t types, freed; /* bit (1 << resource type) */
-	uint8_t *last;         /* what it gave last, and how much */
+	uint8_t *last;         /* the memory it gave last, and its size */
 	size_t size;
 } asked;
 
@@ -99,7 +99,7 @@ static void exchange(struct ibv_pd *domain, uint32_t rings)
 			assert_int_equal(wc_next(ibv_cq_ex_to_cq(cq)).status, IBV_WC_SUCCESS);
 		assert_memory_equal(buf, buf + 8192, 64);
 	}
-	/* What grows goes on in memory of its own. */
+	/* A queue that grows goes on in memory of its own. */
 	assert_int_equal(ibv_resize_cq(ibv_cq_ex_to_cq(cq), 500), 0);
 	srq_attr.attr.max_wr = 100;
 	assert_int_equal(ibv_modify_srq(srq, &srq_attr.attr, IBV_SRQ_MAX_WR), 0);
@@ -367,7 +367,7 @@ static void dm__where_it_lies(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* What somebody else has left in device memory is nobody's to see. */
+/* Bytes that somebody else has left in device memory are nobody's to see. */
 static void dm__new_is_zero(void **state)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 64};
@@ -388,7 +388,7 @@ static void dm__new_is_zero(void **state)
 	assert_int_equal(ibv_free_dm(first), 0);
 }
 
-/* Whoever has imported a region of device memory keeps the memory. */
+/* A process that has imported a region of device memory keeps the memory. */
 static void import__region_of_device_memory(void **state)
 {
 	struct ibv_context *other = ibv_import_device(ctx->cmd_fd);
@@ -492,7 +492,7 @@ static void import__objects_of_a_duplicated_descriptor(void **state)
 	ibv_unimport_mr(mr);
 	ibv_unimport_pd(pd2); /* its QP is there still: it stays until all is closed */
 	end_free(&a);
-	/* What one context has created stays while the other is open. */
+	/* An object that one context has created stays while the other is open. */
 	assert_int_equal(ibv_close_device(ctx), 0);
 	ctx = c2;
 }

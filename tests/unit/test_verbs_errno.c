@@ -10,7 +10,7 @@
 /* A value that no verb gives. */
 #define MARK EXDEV
 
-/* What the failing calls are about. */
+/* The objects that the failing calls are about. */
 static struct {
 	struct verbs_end rc, ud; /* rc is in RESET, ud in RTS */
 	struct ibv_qp_ex *ex;    /* in RESET */
@@ -360,8 +360,8 @@ static bool has_failed(const struct failure *f, intptr_t rc)
 	}
 }
 
-/* What is no mistake of the caller's has no reason, nor has a verb that the header refuses by
- * itself. */
+/* A failure that is no mistake of the caller's has no reason, nor has a verb that the header
+ * refuses by itself. */
 static bool has_reason(const struct failure *f)
 {
 	return f->err != ENOMEM && f->err != EAGAIN && f->call != create_wq &&

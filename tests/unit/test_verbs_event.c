@@ -118,8 +118,8 @@ static void modify_cq__events_wait_for_more(void **state)
 	assert_int_equal(caps.cq_mod_caps.max_cq_period, UINT16_MAX);
 	assert_int_equal(ibv_modify_cq(b.cq, &m), 0);
 	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
-	/* Whatever the machine does meanwhile, it is the third or the time: what comes before the
-	 * third does not come sooner than that. */
+	/* On a slow machine too, the third or the time raises the event: an event before the third
+	 * does not come sooner than the time. */
 	from = now_us();
 	for (int i = 0; i < 3; i++) {
 		if (is_readable(channel->fd, 0))
@@ -420,7 +420,7 @@ static void destroy__waits_for_acknowledged_async_events(void **state)
 	end_free(&d);
 }
 
-/* What was sent is acknowledged; what was not stays for later. IBA 10.3.1.6 */
+/* A message that was sent is acknowledged; one that was not stays for later. IBA 10.3.1.6 */
 static void async__sq_drained(void **state)
 {
 	struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};

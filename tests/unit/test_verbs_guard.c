@@ -254,7 +254,7 @@ static void handler__is_the_programs(void **state)
 	trespass();
 	assert_int_equal(seen_blocked, 1);
 
-	/* What is no handler is refused, signal(3). */
+	/* A value that is no handler is refused, signal(3). */
 	errno = 0;
 	assert_true(signal(SIGSEGV, SIG_ERR) == SIG_ERR);
 	assert_int_equal(errno, EINVAL);

@@ -195,7 +195,7 @@ static void import_mr__refused(void **state)
 	assert_int_equal(errno, ENOENT);
 	assert_null(ibv_import_pd(c, UINT32_MAX));
 	assert_int_equal(errno, ENOENT);
-	/* What is made in the imported context is nobody else's, under handles of its own. */
+	/* An object made in the imported context is nobody else's, under a handle of its own. */
 	own = ibv_alloc_pd(c);
 	assert_true(own->handle & VB_HANDLE_OWN);
 	handle_of_own = ibv_import_pd(c, own->handle);
@@ -271,8 +271,8 @@ static void import_dm__of_another_process(void **state)
 	pair_free(&p);
 }
 
-/* A PD that its process has deallocated is there for nobody else. Whoever had imported it has it
- * still. */
+/* A PD that its process has deallocated is there for nobody else. A process that had imported it
+ * has it still. */
 static void import_pd__that_has_gone(void **state)
 {
 	struct ibv_context *c = ibv_import_device(passed_fd());
@@ -293,7 +293,7 @@ static void import_pd__that_has_gone(void **state)
 	assert_int_equal(ibv_close_device(c), 0);
 }
 
-/* The exporter is killed: what was imported goes on, and no more is. */
+/* The exporter is killed: objects that were imported go on, and no more are. */
 static void import__exporter_is_killed(void **state)
 {
 	struct pair p = pair_new();
@@ -408,7 +408,7 @@ static void import_device__of_anything_else(void **state)
 	refused(forged(&head), EINVAL);
 	head.pid = (uint32_t)ex->pid;
 
-	/* One that tells of memory which nobody has. */
+	/* A table that tells of memory which nobody has. */
 	fd = forged(&head);
 	struct vb_export_slot lie = {.generation = 1, .handle = 5, .entry = {.pd = 3}};
 	off_t mr_at = offsetof(struct vb_export_table, mr) + 5 * (off_t)sizeof lie;
@@ -436,7 +436,7 @@ static void import_device__of_anything_else(void **state)
 	assert_int_equal(errno, EINVAL);
 	ibv_unimport_pd(p);
 	assert_int_equal(ibv_close_device(c), 0);
-	/* Those whom it is passed to can neither write nor cut it. */
+	/* Processes that it is passed to can neither write nor cut it. */
 	fd = passed_fd();
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(write(fd, "x", 1), -1);
@@ -444,7 +444,7 @@ static void import_device__of_anything_else(void **state)
 	close(passed);
 }
 
-/* What was mapped to be looked at, and is no good, stays in view no longer. */
+/* A table that was mapped to be looked at, and is no good, stays in view no longer. */
 static void import__refused_leaves_no_mapping(void **state)
 {
 	static struct vb_export_table head;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lifetimes: what another object stands on cannot be destroyed before it. For each pair the first
- * is EBUSY while the second is there, unharmed by the attempt, and goes afterwards. IBA 11.2
+ * Lifetimes: an object that another one stands on cannot be destroyed before it. For each pair the
+ * first is EBUSY while the second is there, unharmed by the attempt, and goes afterwards. IBA 11.2
  */
 #include "descriptors.h"
 #include "verbs/priv.h"
@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 
-/* What the pairs are made on. */
+/* The objects that the pairs are made on. */
 static struct ibv_cq *cq;
 static struct ibv_qp *binder; /* connected to itself */
 
@@ -436,8 +436,8 @@ static const struct {
     {"QP", qp_new, qp_free},      {"XRCD", xrcd_new, xrcd_free_call},
 };
 
-/* What is destroyed already, is something else or is nothing is told without a look behind the
- * pointer, as a driver of the kernel tells a handle. */
+/* A pointer to a destroyed object, to something else or to nothing is told without a look behind
+ * it, as a driver of the kernel tells a handle. */
 static void destroy__what_is_not_there(void **state)
 {
 	const size_t cnt = sizeof kinds / sizeof kinds[0];
@@ -523,8 +523,8 @@ static void close_device__leaves_no_descriptors(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* What went with its device is an object no more. (Address handles are the program's to destroy.)
- * ibv_close_device(3) */
+/* An object that went with its device is one no more. (Address handles are the program's to
+ * destroy.) ibv_close_device(3) */
 static void close_device__what_went_is_not_there(void **state)
 {
 	enum { CNT = sizeof kinds / sizeof kinds[0] };
@@ -537,7 +537,7 @@ static void close_device__what_went_is_not_there(void **state)
 		assert_true(p[i] || kinds[i].free == ah_free);
 	}
 	close_other();
-	alarm(VERBS_PATIENCE_S); /* who waits for its events would wait for ever */
+	alarm(VERBS_PATIENCE_S); /* a call that waits for its events would wait for ever */
 	for (size_t i = 0; i < CNT; i++) {
 		print_message("%s\n", kinds[i].name);
 		assert_int_equal(kinds[i].free(p[i]), ENOENT);

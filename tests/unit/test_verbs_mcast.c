@@ -136,7 +136,7 @@ static void mcast__to_the_members_of_a_process(void **state)
 		assert_memory_equal(buf + 4096 * (size_t)(i + 1) + 40, buf, 100);
 	}
 	assert_int_equal(ibv_poll_cq(to[2].cq, 1, &wc), 0);
-	/* Who got it can answer, from an address of its own. */
+	/* A receiver can answer, from an address of its own. */
 	wc = (struct ibv_wc){.wc_flags = IBV_WC_GRH};
 	back = ibv_create_ah_from_wc(pd, &wc, (struct ibv_grh *)(void *)(buf + 4096), 1);
 	assert_non_null(back);
@@ -219,7 +219,7 @@ static void mcast__refused(void **state)
 	(void)verbs_gid(false, &unicast);
 	assert_int_equal(ibv_attach_mcast(rc.qp, &group, 0), EINVAL);
 	assert_int_equal(ibv_attach_mcast(ud.qp, &unicast, 0), EINVAL);
-	/* What is left attached goes with the device. */
+	/* A QP that is left attached goes with the device. */
 	assert_int_equal(ibv_attach_mcast(ud.qp, &group, 0), 0);
 }
 
@@ -377,7 +377,7 @@ static void mcast__to_several_processes(void **state)
 			member(ready[1], i == 0);
 		assert_int_equal(read(ready[0], &c, 1), 1);
 	}
-	/* One that died is no member any more, and is in nobody's way. */
+	/* A process that died is no member any more, and is in nobody's way. */
 	assert_int_equal(waitpid(pid[0], &status, 0), pid[0]);
 	post_recv(own.qp, 1, 8192, 200);
 	assert_int_equal(ibv_attach_mcast(own.qp, &group, 0), 0);

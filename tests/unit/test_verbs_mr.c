@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory regions and windows: what may be registered, and what is found out when. */
+/* Memory regions and windows: which memory may be registered, and which errors are found when. */
 #include "verbs_env.h"
 
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ static void reg_mr__unmapped(void **state)
 	munmap(p, 4 * PAGE);
 }
 
-/* What ends behind the last address, or so near that its last page does, is no memory at all. */
+/* Memory that ends behind the last address, or so near that its last page does, is none at all. */
 static void reg_mr__wraps(void **state)
 {
 	const int access[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND,
@@ -274,7 +274,7 @@ static enum ibv_wc_status write_by(struct verbs_end *e, uint64_t addr, uint32_t 
 	return wc_next(e->cq).status;
 }
 
-/* What no flag names stays as it was set last, also when that was by a re-registration.
+/* A setting that no flag names stays as it was set last, also when that was by a re-registration.
  * ibv_rereg_mr(3) */
 static void rereg_mr__keeps_what_was_set_last(void **state)
 {

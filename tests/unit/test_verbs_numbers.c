@@ -8,7 +8,7 @@
 
 #include "cmocka_env.h"
 
-/* What a device says of itself; docs/verbs.md, IBA 8.3 */
+/* The numbers that a device says of itself; docs/verbs.md, IBA 8.3 */
 static void device__numbers(void **state)
 {
 	(void)state;

@@ -11,7 +11,7 @@
 
 #define QKEY 0x11111111
 
-/* What an operator does with `verbena reg --reg_name PKEY_TABLE`. Returns the broker's answer. */
+/* Does as an operator with `verbena reg --reg_name PKEY_TABLE`. Returns the broker's answer. */
 static int set_pkey(unsigned index, uint16_t pkey)
 {
 	struct vb_broker_reg r = {.method = VB_BROKER_REG_GET,

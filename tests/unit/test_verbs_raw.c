@@ -315,7 +315,7 @@ static void test_full(void **state)
 	raw_free(&a, &b);
 }
 
-/* What the WQE that was just posted fails with, as the adapter says it. */
+/* The WQE that was just posted fails with @syndrome, as the adapter says it. */
 static void fails(uint16_t counter, uint8_t syndrome)
 {
 	struct mlx5_cqe64 e = raw_next_of(&a, MLX5_CQE_REQ_ERR, counter);
@@ -334,7 +334,7 @@ static void begin_bad(void)
 
 static void end_bad(void)
 {
-	/* What is posted behind it is flushed, also when it comes later, without any verb. */
+	/* A request posted behind it is flushed, also when it comes later, without any verb. */
 	raw_begin(&a);
 	raw_inline(&a, "x", 1);
 	raw_post(&a, MLX5_OPCODE_SEND, 0, 0);
@@ -470,7 +470,7 @@ static void test_mixed(void **state)
 	raw_inline(&a, "by hand", 7);
 	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
 	(void)raw_next_of(&a, MLX5_CQE_REQ, 1);
-	/* What verbs post stands there as bytes, and its entry as well. */
+	/* A request that verbs post stands there as bytes, and its entry as well. */
 	post_send(a.end.qp, wr, 0, 60);
 	assert_int_equal(be32toh(a.qp.dbrec[1]), 3);
 	struct mlx5_wqe_data_seg *d = (void *)((uint8_t *)a.qp.sq.buf + 2 * 64 + 16);

@@ -315,7 +315,7 @@ static void test_solicited(void **state)
 		assert_int_equal(next_unzipped(&b).op_own & 2, 0);
 	send_burst(BURST);
 	assert_false(raw_has_event(ch, b.end.cq, 20));
-	/* Whoever is told of a completion finds it. */
+	/* A program that is told of a completion finds it. */
 	raw_receive(&b, 200000, 100);
 	put_send(LONG, SIGNALED | MLX5_WQE_CTRL_SOLICITED);
 	raw_ring(&a);
@@ -328,7 +328,7 @@ static void test_solicited(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(ch), 0);
 }
 
-/* What was solicited before the program began to read by itself counts as well. */
+/* A message that was solicited before the program began to read by itself counts as well. */
 static void test_solicited_before(void **state)
 {
 	struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);

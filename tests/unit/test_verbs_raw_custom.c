@@ -77,8 +77,8 @@ static void wc_is(uint64_t wr_id, enum ibv_wc_status status, int opcode)
 		assert_int_equal(wc.opcode, opcode);
 }
 
-/* Each takes its place among the work requests of the batch, round and round; whatever it does, it
- * completes as MLX5DV_WC_RAW_WQE. IBT-38 */
+/* Each raw WQE takes its place among the work requests of the batch, round and round, and completes
+ * as MLX5DV_WC_RAW_WQE with any opcode. IBT-38 */
 static void custom__takes_its_turn(void **state)
 {
 	(void)state;
@@ -90,7 +90,7 @@ static void custom__takes_its_turn(void **state)
 		ibv_wr_start(ex);
 		build_write(i, SIGNALED, 3);
 		post_custom(1000 + i);
-		/* What the program has there is its own again. */
+		/* The program's copy of the WQE is its own again. */
 		memset(a.wqe, 0xee, sizeof a.wqe);
 		ex->wr_id = 2000 + i;
 		ex->wr_flags = IBV_SEND_SIGNALED;
@@ -189,7 +189,7 @@ static void custom__wrong_one_completes_in_error(void **state)
 	}
 }
 
-/* One that was left over would complete first. */
+/* A WQE that was left over would complete first. */
 static void one_is_posted(void)
 {
 	ibv_wr_start(ex);

@@ -469,7 +469,7 @@ static void test_dc(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-/* What mlx5dv_init_obj(3) shows of a PD and of device memory, and what it refuses. */
+/* The members that mlx5dv_init_obj(3) shows of a PD and of device memory, and what it refuses. */
 static void test_objects(void **state)
 {
 	struct ibv_alloc_dm_attr da = {.length = 4096};
@@ -531,7 +531,7 @@ static void test_objects_by_handle(void **state)
 		*rows[i].handle ^= 1u << 20;
 		assert_int_equal(mlx5dv_init_obj(&obj, rows[i].type), 0);
 	}
-	/* What was asked for of device memory, and is known: its regions begin at 0. */
+	/* The value asked for of device memory that is known: its regions begin at 0. */
 	assert_int_equal(dv_dm.comp_mask, MLX5DV_DM_MASK_REMOTE_VA);
 	assert_int_equal(dv_dm.remote_va, 0);
 	end_free(&e);
@@ -540,7 +540,7 @@ static void test_objects_by_handle(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-/* A CQ that finds no memory for wide entries is none: what it would stand on is free. */
+/* A CQ that finds no memory for wide entries is none: the channel it would stand on is free. */
 static void test_wide_entries_without_memory(void **state)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
@@ -565,7 +565,7 @@ static void test_wide_entries_without_memory(void **state)
 	raw_free(&a, &b);
 }
 
-/* What the environment said first stays: queues of a process are all of one kind. */
+/* The mode that the environment said first stays: queues of a process are all of one kind. */
 static void test_mode_is_asked_for_once(void **state)
 {
 	(void)state;

@@ -270,10 +270,10 @@ static void answers_are(const struct kind *k, uint32_t most, uint32_t scatter)
 			assert_memory_equal(at, buf + 8192, 8);
 		assert_int_equal(*(uint64_t *)(void *)(buf + 8192), UINT64_C(0x0123456789abcdef));
 	}
-	/* What was sent did not come. */
+	/* A sender's entry holds no payload. */
 	(void)receive_in_two(&b, 5);
 	(void)send_to_b("sent", 4, MLX5_OPCODE_SEND);
-	/* One that fails has brought nothing. */
+	/* A READ that fails has brought nothing. */
 	e = read_of(most, mr->rkey ^ 0x100, MLX5_CQE_REQ_ERR);
 	assert_int_equal(scatter_of(&e), 0);
 	raw_free(&a, &b);

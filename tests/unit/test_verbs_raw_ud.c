@@ -127,7 +127,7 @@ static void test_ud_path(void **state)
 		(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, (uint16_t)by_verbs);
 		assert_int_equal(buf[200000 + 20 + 1], 0x68);
 		assert_int_equal(buf[200000 + 20 + 8], 33);
-		/* What verbs post stands in the queue as well. */
+		/* A request that verbs post stands in the queue as well. */
 		s = (void *)((uint8_t *)a.qp.sq.buf +
 			     (by_verbs ? a.sent & (a.qp.sq.wqe_cnt - 1) : 0) * 64u + 16);
 		assert_int_equal(s->av.hop_limit, 33);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is kept of this process; newest first, @back 0 is the last one. */
+/* The refusal that is kept of this process; newest first, @back 0 is the last one. */
 static struct vb_refused kept(uint32_t back)
 {
 	struct vb_broker_observer o;
@@ -418,7 +418,7 @@ static void post__full_queue(void **state)
 	end_free(&e);
 }
 
-/* What one verb notes is not told of another. */
+/* The reason that one verb notes is not told of another. */
 static void kept__no_reason_of_another(void **state)
 {
 	struct ibv_mr *other;
@@ -463,7 +463,7 @@ static void kept__counted_and_bounded(void **state)
 	assert_non_null(strstr(kept(VB_REFUSED_CNT - 1).text, "sgid_index 132"));
 }
 
-/* What standard error gets while @attr is refused. */
+/* The text that standard error gets while @attr is refused. */
 static void log_of(struct ibv_ah_attr *attr, char *to, size_t size)
 {
 	int old = dup(STDERR_FILENO), fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -294,7 +294,7 @@ static void ask_for_scope(void)
 	snprintf(vb_ibv_ctx(ctx)->table[0].ifname, VB_NAME_MAX, "lo");
 }
 
-/* What standard error gets while @ask runs. */
+/* The text that standard error gets while @ask runs. */
 static void said_by(void (*ask)(void), char *to, size_t size)
 {
 	int old = dup(STDERR_FILENO), fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -311,7 +311,7 @@ static void said_by(void (*ask)(void), char *to, size_t size)
 	close(fd);
 }
 
-/* What no errno can say stands on standard error, one line and once in a process. docs/verbs.md */
+/* A reason that no errno can say is on stderr, one line and once in a process. docs/verbs.md */
 static void said__once(void **state)
 {
 	static const struct {
@@ -368,7 +368,7 @@ static void make_objects(void)
 	assert_true(o.domain && o.cq && o.srq && o.dm && o.xrcd);
 }
 
-/* A call that fails has made nothing: what it was to stand on is as free as before. */
+/* A call that fails has made nothing: the objects it was to stand on are as free as before. */
 static void create__refused_keeps_nothing_busy(void **state)
 {
 	struct ibv_ah_attr ah = {.is_global = 1, .port_num = 1};

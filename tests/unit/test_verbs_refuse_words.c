@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the calls are about. */
+/* The objects that the calls are about. */
 static struct {
 	struct verbs_end rc, ud; /* rc is in RESET, ud in RTS */
 	struct ibv_qp_ex *ex;    /* an RC QP in RTS */
@@ -472,7 +472,7 @@ static void refusals__in_words(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* What a batch has found stands, whatever another verb was refused for meanwhile. */
+/* The reason that a batch has found stands, also when another verb was refused meanwhile. */
 static void wr_complete__keeps_its_reason(void **state)
 {
 	(void)state;

@@ -75,7 +75,7 @@ static int take_completion(struct sleeper *s, uint32_t *received)
 	return 1;
 }
 
-/* MESSAGES to and fro; who waits has armed and then posted, or polled, as the case may be. */
+/* MESSAGES to and fro; a thread that waits has armed first, and then posted or polled. */
 static void *converse(void *arg)
 {
 	struct sleeper *s = arg;
@@ -137,7 +137,7 @@ static void *take_one(void *arg)
 	return NULL;
 }
 
-/* What a thread that waits does not take is there for others: the descriptor shows it. */
+/* An event that a waiting thread does not take is there for others: the descriptor shows it. */
 static void get_cq_event__leaves_the_next_event(void **state)
 {
 	struct sleeper *s = &sleepers[0];
@@ -184,7 +184,7 @@ static void get_cq_event__of_a_mode_that_has_changed(void **state)
 	(void)state;
 	q->is_blocking = true; /* as after such a call */
 	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
-	alarm(VERBS_PATIENCE_S); /* one that waits would wait for ever */
+	alarm(VERBS_PATIENCE_S); /* a call that waits would wait for ever */
 	for (int i = 0; i < 2; i++) {
 		errno = 0;
 		assert_int_equal(ibv_get_cq_event(channel, &cq, &context), -1);

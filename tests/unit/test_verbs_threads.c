@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Many threads on the same objects, as the manual pages allow: posting to one QP, one SRQ, polling
- * one CQ or each its own. Every request completes once. What races is for the thread sanitizer.
+ * one CQ or each its own. Every request completes once. Races are for the thread sanitizer.
  */
 #include "verbs/priv.h"
 #include "verbs_env.h"

@@ -400,7 +400,7 @@ static void wr_complete__tells_the_first_mistake(void **state)
 	assert_true(why && strstr(why, "num_sge 4 is larger than"));
 	assert_non_null(strstr(kept_words(), "ibv_wr_complete of wr_id 71 to QP"));
 	assert_int_equal(ibv_poll_cq(a.cq, 1, &wc), 0);
-	/* What the core finds is told of the request that it is in. */
+	/* A mistake that the core finds is told of the request that it is in. */
 	write_begin();
 	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)buf, 8);
 	x->wr_id = 81;

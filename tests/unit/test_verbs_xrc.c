@@ -350,7 +350,7 @@ static void target__serves_every_srq_of_the_domain(void **state)
 	assert_int_equal(ibv_wr_complete(ex), 0);
 	assert_int_equal(wc_next(cq).status, IBV_WC_REM_ACCESS_ERR);
 
-	/* What is used is busy. */
+	/* An object that is used is busy. */
 	assert_int_equal(ibv_close_xrcd(x), EBUSY);
 	assert_int_equal(ibv_destroy_cq(cq_b), EBUSY);
 	assert_int_equal(ibv_destroy_qp(tgt), 0);
@@ -462,7 +462,7 @@ static void serve_domain(int fd, bool same, int out)
 	_exit(write(out, &number, sizeof number) != sizeof number || pause());
 }
 
-/* What becomes of a message to an SRQ of another process, under one file. */
+/* The status of a message to an SRQ of another process, under one file. */
 static enum ibv_wc_status send_to_process(bool same_device)
 {
 	int fd = file_new(), number_fd[2];

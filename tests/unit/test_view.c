@@ -72,7 +72,7 @@ static void acked_once__by_the_first_acknowledgement(void **state)
 	env_close(&env);
 }
 
-/* What a QP is at: the first of its requests that is not answered. */
+/* The request that a QP is at: the first one that is not answered. */
 static void request__that_is_first(void **state)
 {
 	struct vb_qp *qp = ready();

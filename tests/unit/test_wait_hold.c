@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What waits for company: work requests, and an acknowledgement for a reply. In virtual time. */
+/* Work that waits for company: requests, and an acknowledgement for a reply. In virtual time. */
 #include "cmocka_env.h"
 #include "wait/tuned.h"
 #include "wait/wait.h"

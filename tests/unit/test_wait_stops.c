@@ -109,7 +109,7 @@ static void be_sender(void)
 	_exit(0);
 }
 
-/* What the program does with completions, whatever its habit. */
+/* The program handles its completions so, whatever its habit. */
 static void take_completions(void)
 {
 	struct ibv_wc wc;

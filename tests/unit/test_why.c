@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the user is told to do when something has run out. */
+/* The advice that the user gets when something has run out. */
 #include "cmocka_env.h"
 #include "node/host/error_hints.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Compressed blocks of completion entries: what is in one, where its parts are, and what ends it.
- * The places are those that mlx5e_decompress_cqes_start() in the kernel reads.
+ * Compressed blocks of completion entries: the entries in one, where its parts are, and what ends
+ * it. The places are those that mlx5e_decompress_cqes_start() in the kernel reads.
  */
 #include "cmocka_env.h"
 #include "wqe/wqe.h"
@@ -140,7 +140,7 @@ static void block_ends_with_a_difference(void **state)
 	entry_make(other, false, 8, 100);
 	other[VB_CQE_BYTES - 1] ^= 1;
 	assert_true(vb_cqe_block_add(&block, other));
-	/* What begins no block ends one. */
+	/* An entry that begins no block ends one. */
 	block_fill(false, 7, 1);
 	entry_make(other, false, 8, 100);
 	vb_wqe_put(other, VB_CQE_SCATTER, 1);

@@ -143,7 +143,7 @@ static void open_qp__without_memory_at_the_owner(void **state)
 	}
 }
 
-/* Who asks after a target, or changes it, is not about to open it. */
+/* An adapter that asks after a target, or changes it, is not about to open it. */
 static void ask__that_opens_nothing(void **state)
 {
 	struct vb_xrc_ask a = {.opens = false};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the messages about a target whose responder has migrated say, and in which order what they
- * carry is done. */
+/* The contents of messages about a target whose responder has migrated, and the order in which what
+ * they carry is done. */
 #include "xrc_env.h"
 
-/* What asks for the state back carries no packet. */
+/* A message that asks for the state back carries no packet. */
 static void recall__with_a_packet(void **state)
 {
 	static struct {
@@ -65,7 +65,7 @@ static void return__with_events(void **state)
 	world_close();
 }
 
-/* What a holder met in an earlier migration is not told with the state of a later one. */
+/* Events that a holder met in an earlier migration are not told with the state of a later one. */
 static void return__without_events_of_an_earlier_migration(void **state)
 {
 	struct migration_msg again;
@@ -305,7 +305,7 @@ static void probe__finds_a_full_queue(void **state)
 	world_close();
 }
 
-/* Who has a target open is asked at each probe, also while its responder is away. */
+/* An adapter that has a target open is asked at each probe, also while its responder is away. */
 static void probe__of_openers_while_away(void **state)
 {
 	(void)state;
@@ -478,7 +478,7 @@ static void packet__finds_no_holder(void **state)
 	world_close();
 }
 
-/* What is kept for a target goes with it: its places are free for others. */
+/* Packets that are kept for a target go with it: their places are free for others. */
 static void keep__ends_with_the_target(void **state)
 {
 	struct vb_qp_attr a = env_attr(1, 0);
@@ -509,7 +509,7 @@ static void owner__ends_for_all(void **state)
 	world_close();
 }
 
-/* Who has a target open and a full queue has it open still: the question is lost, no more. */
+/* An adapter with a full queue keeps its target open: the question is lost, no more. */
 static void probe__of_an_opener_with_a_full_queue(void **state)
 {
 	(void)state;
@@ -524,8 +524,8 @@ static void probe__of_an_opener_with_a_full_queue(void **state)
 	world_close();
 }
 
-/* A refusal whose packet is no request is of nobody, and the target ends with it. What it owed when
- * the state left, it does not say any more. */
+/* A refusal whose packet is no request is of nobody, and the target ends with it. The NAK that it
+ * owed when the state left, it does not send any more. */
 static void refusal__of_another_packet(void **state)
 {
 	static struct vb_tx_batch b;

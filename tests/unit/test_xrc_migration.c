@@ -189,7 +189,7 @@ static void holder__is_killed(void **state)
 	world_close();
 }
 
-/* What is said of a migration before this one, and comes late, ends nothing. */
+/* A message about a migration before this one, which comes late, ends nothing. */
 static void message__of_an_earlier_migration(void **state)
 {
 	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_GONE};
@@ -209,7 +209,7 @@ static void message__of_an_earlier_migration(void **state)
 	world_close();
 }
 
-/* One that closes its domain gives it back. */
+/* A holder that closes its domain gives the state back. */
 static void holder__ends_in_order(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void holder__ends_in_order(void **state)
 	world_close();
 }
 
-/* One that has had nothing to do from one probe to the next gives it back, and may be killed. */
+/* A holder with nothing to do from one probe to the next gives it back, and may be killed. */
 static void holder__is_idle(void **state)
 {
 	(void)state;
@@ -243,7 +243,7 @@ static void holder__is_idle(void **state)
 	world_close();
 }
 
-/* What is due when the state goes back is the owner's to send, and only its. */
+/* An ACK that is due when the state goes back is the owner's to send, and only its. */
 static void holder__leaves_what_is_due(void **state)
 {
 	struct vb_tx_batch b;
@@ -424,7 +424,7 @@ static void packet__that_is_not_to_be_carried_out(void **state)
 	world_close();
 }
 
-/* What no adapter sends is refused or changes nothing, and never does harm. */
+/* A message that no adapter sends is refused or changes nothing, and never does harm. */
 static void take_message__hostile(void **state)
 {
 	static struct migration_msg seen[VB_XRC_KINDS], m;

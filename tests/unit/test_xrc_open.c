@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target that other adapters of its host have open, see core/share/open.h: what a handle is told
- * and asks, who goes first, and what no adapter sends. IBT-22
+ * A target that other adapters of its host have open, see core/share/open.h: the events and answers
+ * of a handle, who goes first, and messages that no adapter sends. IBT-22
  */
 #include "core/view.h"
 
 #include "xrc_env.h"
 
-/* What @host is told about the target @qpn. */
+/* The answer that @host gets about the target @qpn. */
 static int ask(uint32_t host, uint32_t qpn, struct vb_xrc_ask *a)
 {
 	vb_xrc_ask_begin(a, w.xrcd[host], qpn);
@@ -80,7 +80,7 @@ static void open_qp__tells_and_hears(void **state)
 	world_close();
 }
 
-/* What cannot be told at once is told later. */
+/* An event that cannot be told at once is told later. */
 static void open_qp__event_finds_a_full_queue(void **state)
 {
 	(void)state;
@@ -324,7 +324,7 @@ static void owner__is_killed(void **state)
 	world_close();
 }
 
-/* Who asks finds it out before the probe. */
+/* An adapter that asks finds it out before the probe. */
 static void ask__of_an_owner_that_is_killed(void **state)
 {
 	struct vb_xrc_ask a = {0};
@@ -389,7 +389,7 @@ static void ask__is_given_up(void **state)
 	world_close();
 }
 
-/* Who has a handle of a target that is nowhere hears that it is over. */
+/* A handle of a target that is nowhere hears that it is over. */
 static void hold__of_a_target_that_has_gone(void **state)
 {
 	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_HOLD, .serial = 1};
@@ -463,7 +463,7 @@ static void ask__about_a_wild_port(void **state)
 	}
 }
 
-/* What no adapter sends is refused or changes nothing, and never does harm. */
+/* A message that no adapter sends is refused or changes nothing, and never does harm. */
 static void take_message__hostile(void **state)
 {
 	static uint64_t mem[(sizeof(struct vb_xrc_msg) + sizeof(struct vb_xrc_inquiry)) / 8];

@@ -54,7 +54,7 @@ static void state__travels_whole(void **state)
 	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s - 1, 1), -EPROTO);
 	assert_memory_equal(r, &was, sizeof was);
 
-	/* Who has failed has sent its NAK. */
+	/* A responder that has failed has sent its NAK. */
 	s.state = VB_QPS_ERR;
 	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
 	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
@@ -83,7 +83,7 @@ static void state__owes_a_nak(void **state)
 	world_close();
 }
 
-/* What was answered is answered again there as it was: requests that are repeated find it. */
+/* An answered request is answered again there as it was: repeated requests find the answer. */
 static void state__keeps_what_was_answered(void **state)
 {
 	static uint64_t mem[(sizeof(struct vb_xrc_state) + 2 * sizeof(struct vb_xrc_resource)) / 8];

@@ -11,7 +11,7 @@
 static const struct vb_name dc_types[] = {
     {MLX5DV_DCTYPE_DCT, "DCT"}, {MLX5DV_DCTYPE_DCI, "DCI"}, {0, NULL}};
 
-/* Whose the functions are that an initiator has: what programs hand over does not tell. */
+/* The QP of an initiator's functions: the argument that programs pass does not tell. */
 struct vb_initiator {
 	struct vb_initiator *next;
 	struct mlx5dv_qp_ex *mlx5;

@@ -133,7 +133,7 @@ static void look_sandbox(struct vb_check_result *r)
 		result(r, VB_CHECK_WARN, "/proc is not readable: owners of ports cannot be named");
 		remedy(r, "mount /proc");
 	} else {
-		/* What a filter forbids besides is only seen when it happens. */
+		/* Other calls that a filter forbids are only seen when they fail. */
 		result(r, seccomp ? VB_CHECK_UNSEEN : VB_CHECK_OK,
 		       seccomp ? "a seccomp filter is active; it allows memfd_create, which is "
 				 "all that was tried"
@@ -154,7 +154,7 @@ static void look_ipv6(struct vb_check_result *r)
 	result(r, VB_CHECK_OK, "available");
 }
 
-/* What setsockopt(2) really gives; the kernel doubles the value for its own needs. */
+/* The size that setsockopt(2) really gives; the kernel doubles the value for its own needs. */
 static int buffer_size(int force, int plain)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), size = BUFFER_GOOD;

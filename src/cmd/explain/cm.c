@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What another program wrote is made safe to print. */
+/* Takes another program's view, and makes its texts safe to print. */
 static void take_view(struct vb_cm_case *k, const struct vb_ucma_view *v,
 		      const struct vb_broker_observer *o, const struct vb_host_shm *host,
 		      vb_time now)
@@ -30,7 +30,7 @@ static void take_view(struct vb_cm_case *k, const struct vb_ucma_view *v,
 	k->rank = why.rank;
 }
 
-/* What is there before what has ended, what troubles before the rest, the last before the first. */
+/* Live connections before ended ones, troubled ones before the rest, the last before the first. */
 static int by_rank(const void *va, const void *vb)
 {
 	const struct vb_cm_case *a = va, *b = vb;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How an explanation is drawn, see draw.h. What happened is a ladder, as the page has it: the QP on
+ * How an explanation is drawn, see draw.h. The events are a ladder, as the page has it: the QP on
  * the left, its peer on the right, time goes down.
  */
 #include "cmd/explain/draw.h"
@@ -136,7 +136,7 @@ static void draw_row(const struct canvas *c, const struct vb_row *r, vb_time fro
 	else
 		fprintf(c->f, "%s ", line);
 	snprintf(before, sizeof before, "%14s|%*s|  ", "", LADDER_WIDTH - 2, "");
-	/* Only a terminal has a width: who reads a pipe wants a line for each row. */
+	/* Only a terminal has a width: the reader of a pipe wants a line for each row. */
 	print_broken(c->f, r->text, c->width ? c->width - used - 2 : sizeof r->text, before);
 }
 

@@ -100,7 +100,7 @@ static bool is_meant(const struct request *r, const struct vb_qp_case *k)
 	       (!r->device || strcmp(r->device, k->device) == 0);
 }
 
-/* What there is instead of what was asked for. */
+/* Nothing matches the request: says which QPs there are. */
 static int not_found(const struct request *r, const struct vb_qp_cases *c)
 {
 	char list[240] = "";

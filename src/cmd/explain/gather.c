@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What a slot said, copied. */
+/* A copy of a slot's contents. */
 struct process {
 	bool answered, is_stopped;
 	const struct vb_slot_shm *shm;
@@ -307,7 +307,7 @@ static void find_faults(const struct gather *g, uint32_t port, struct vb_qp_case
 			take_faults(k, &st);
 }
 
-/* What is known of the other end of a connection in trouble. */
+/* The facts about the other end of a connection in trouble. */
 static void find_facts(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
 {
 	const struct vb_gid *to = &v->attr.path.dgid;
@@ -365,7 +365,7 @@ static int by_rank(const void *va, const void *vb)
 	return a->qpn < b->qpn ? -1 : a->qpn > b->qpn;
 }
 
-/* Rows have moved: what points into them follows. */
+/* Rows have moved: the pointers into them follow. */
 static void settle_pointers(struct vb_qp_case *k)
 {
 	k->in.view = k->has_view ? &k->view : NULL;

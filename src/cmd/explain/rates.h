@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the page of live QPs has over time: how the QPs came on and what congestion control
- * allowed them, of the samples that each process writes as it runs (node/control/rates.c), and what
- * their recorders have (DFX), which keep it. Everything in slot memory is another program's word.
+ * The series of the page of live QPs: how the QPs came on and which rates congestion control
+ * allowed them, of the samples that each process writes as it runs (node/control/rates.c), and the
+ * entries of their recorders (DFX), which keep them. Slot memory is another program's word.
  */
 #ifndef VB_CMD_EXPLAIN_RATES_H
 #define VB_CMD_EXPLAIN_RATES_H
@@ -24,7 +24,7 @@ enum vb_explain_series {
 #define VB_EXPLAIN_RECORDERS 8u
 struct vb_explain_rates {
 	struct vb_series_set series;
-	vb_time from; /* what the times of the series count from; VB_NEVER: there are none */
+	vb_time from; /* origin of the times in the series; VB_NEVER: there are none */
 	struct vb_explain_recorder {
 		uint32_t place; /* in @which */
 		struct vb_dfx_window window;

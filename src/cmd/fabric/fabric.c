@@ -218,7 +218,7 @@ static int fabric_watch(const struct vb_cmd *cmd, const char *name)
 	while (!rc && (n = recv(sock, line, sizeof line, 0)) > 0) {
 		fwrite(line, 1, (size_t)n, stdout);
 		if (fflush(stdout))
-			break; /* whoever read it has gone */
+			break; /* the reader has gone */
 	}
 	close(sock);
 	return rc ? EXIT_FAILED : vb_cmd_finish(cmd);
@@ -261,9 +261,9 @@ static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct
 	}
 }
 
-/* Reads the options, and the words between them. What is behind "--" stays at argv[optind] where
- * the first word is "route", and is words as well where it is not. Returns how many words there
- * are, of which up to WORDS_MAX are in @word. */
+/* Reads the options, and the words between them. Arguments behind "--" stay at argv[optind] where
+ * the first word is "route", and are words as well where it is not. Returns how many words there
+ * are; up to WORDS_MAX of them are in @word. */
 static int words_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o,
 		      const char *word[WORDS_MAX])
 {

@@ -238,8 +238,8 @@ static int capture_loop(struct capture *c)
 			return rc - 1;
 		wait_ms = c->captured > before ? ROUND_BUSY_MS : ROUND_MS;
 	}
-	/* What has been captured up to now, processes that came last included. First what those
-	 * left behind that have ended: when nobody captures any more, the broker gives it away. */
+	/* Writes the packets captured up to now, also of processes that came last. First the rings
+	 * of ended processes: when nobody captures any more, the broker gives them away. */
 	(void)find_rings(c, true);
 	vb_capture_rates_look(&c->rates, &c->o, true);
 	int rc = drain_rings(c, UINT64_MAX);

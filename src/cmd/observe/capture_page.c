@@ -121,7 +121,7 @@ static void fill_items(struct vb_page *p, const struct vb_traffic *t)
 			     (double)n->clock_error_ns / 1e3);
 }
 
-/* What the page does not show, and why. */
+/* Says which things the page does not show, and why. */
 static void say_left_out(char *text, size_t size, const struct vb_capture_pages *c,
 			 const struct vb_traffic *t, const struct vb_page_charts *charts)
 {

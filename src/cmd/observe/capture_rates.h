@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a capture notes of the rates that congestion control allows QPs (traffic/comment/rate.h):
+ * A capture's notes of the rates that congestion control allows QPs (traffic/comment/rate.h):
  * samples of all processes, each a comment at the next packet that is written.
  */
 #ifndef VB_CMD_OBSERVE_CAPTURE_RATES_H

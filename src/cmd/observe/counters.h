@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `verbena counters` has read, and the formats for other programs (counters_format.c). */
+/* The counters that `verbena counters` has read, and formats for programs (counters_format.c). */
 #ifndef VB_CMD_COUNTERS_H
 #define VB_CMD_COUNTERS_H
 

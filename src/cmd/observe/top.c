@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `verbena top`: what the processes and QPs of this host do now, until Ctrl-C or q. In a terminal
+/* `verbena top`: the activity of this host's processes and QPs, until Ctrl-C or q. In a terminal
  * the table fills the screen and follows its size. */
 #include "cmd/observe/top.h"
 
@@ -112,7 +112,7 @@ static void show_sample(const struct top *t)
 
 enum wish { WISH_NOTHING, WISH_DRAW, WISH_END };
 
-/* What the user wants, within @ms milliseconds. */
+/* The user's wish within @ms milliseconds. */
 static enum wish await_user(const struct top *t, int ms)
 {
 	struct pollfd p[] = {{.fd = t->signals, .events = POLLIN},

@@ -36,7 +36,7 @@ int vb_page_over_time(struct vb_page_charts *c, const struct vb_series_set *s,
 	uint32_t cnt = vb_series_slot_cnt(s), lines = s->cnt[k->kind];
 
 	lines = lines < VB_PAGE_LINES ? lines : VB_PAGE_LINES;
-	/* What only lies on the axis hides the rest. */
+	/* Lines that only lie on the axis hide the rest. */
 	while (lines > 1 && s->series[k->kind][lines - 1]->top * 50 < s->series[k->kind][0]->top)
 		lines--;
 	c->slot_us = (double)s->slot_ns / 1e3;

@@ -117,7 +117,7 @@ static bool is_mad(const struct vb_step *s)
 	return s->kind == VB_STEP_PACKET && s->c && vb_opcode[s->opcode].ext & VB_EXT_DETH;
 }
 
-/* What the MADs are, by step.c; of more kinds than there are messages the first. */
+/* The names of the kinds of MADs, by step.c; of too many kinds only the first. */
 static void write_mads(FILE *f, const struct vb_page *p)
 {
 	uint32_t kind[64], cnt = 0, k;
@@ -206,7 +206,7 @@ static void write_lines(FILE *f, const struct vb_lines *l)
 	putc(']', f);
 }
 
-/* What happened to the QPs that timed out or failed, line by line. */
+/* The events of the QPs that timed out or failed, line by line. */
 static void write_stories(FILE *f, const struct vb_page *p)
 {
 	static struct vb_page_story s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The page of traffic, simulated (cmd/sim) or live (`verbena capture --report`, `verbena explain
- * --html`): sums, charts over time, QPs that timed out, packets one by one. Who has them fills a
+ * --html`): sums, charts over time, QPs that timed out, packets one by one. The caller fills a
  * struct vb_page; this writes it as JSON into the page of export/page.h.
  */
 #ifndef VB_CMD_PAGE_PAGE_H
@@ -28,7 +28,7 @@ struct vb_page_charts {
 	double from_us; /* ... and when their first one is */
 };
 
-/* What the series of a chart over time are. */
+/* The kind of the series in a chart over time. */
 struct vb_page_kind {
 	struct vb_chart chart; /* title, axes */
 	uint32_t kind;
@@ -64,7 +64,7 @@ struct vb_page_story {
 struct vb_page {
 	const char *title, *left_out; /* any text */
 	char subtitle[200];
-	const char *ladder; /* what the packet sequence is called; NULL: "Packets, one by one" */
+	const char *ladder; /* title of the packet sequence; NULL: "Packets, one by one" */
 	struct vb_page_item item[VB_PAGE_ITEMS];
 	uint32_t item_cnt;
 	const struct vb_page_charts *charts;

@@ -68,7 +68,7 @@ static void take_trip(struct vb_ping *p, vb_dur trip)
 		p->longest = trip;
 }
 
-/* What came of a question. */
+/* Takes the outcome of a question. */
 static int take_answer(struct vb_ping *p)
 {
 	struct vb_broker_ask a;
@@ -120,7 +120,7 @@ static int ask_all(struct vb_ping *p, int signal_fd)
 			if (p->sent == 1)
 				vb_remote_heed(&p->r);
 			rc = vb_broker_ask_begin(&p->r.o, ++p->sent, &a);
-			/* What was missed is not made up for. */
+			/* Questions that were missed are not made up for. */
 			due = vb_time_max(due + p->interval, now);
 			continue;
 		}

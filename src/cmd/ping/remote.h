@@ -11,7 +11,7 @@
 
 #define VB_REMOTE_SIZES 5 /* path MTUs, 256 to 4096 bytes */
 
-/* What an answer said, or that it came at all. */
+/* The kind of adapter that answered, if one did. */
 enum vb_remote_kind { VB_REMOTE_SILENT, VB_REMOTE_FOREIGN /* no Verbena */, VB_REMOTE_VERBENA };
 
 /* Whether packets of a path MTU came there and back. */
@@ -58,7 +58,7 @@ enum vb_mtu vb_remote_fitting(const struct vb_remote *r);
 /* From here on errors count. An ICMP message is reported with the next packet, so those that the
  * first question meets are of packets of an earlier command. */
 void vb_remote_heed(struct vb_remote *r);
-/* What sending there has met since: errno, and how often in *cnt; 0: nothing. */
+/* The error that sending there has met since: errno, and how often in *cnt; 0: none. */
 int vb_remote_error(const struct vb_remote *r, uint64_t *cnt);
 /* Why there is no answer: words, advice and cause. */
 void vb_remote_silence(const struct vb_remote *r, struct vb_explanation *out);

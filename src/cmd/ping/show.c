@@ -149,7 +149,7 @@ static void json_mtu(const struct vb_ping *p)
 {
 	enum vb_mtu fits = vb_remote_fitting(&p->r);
 
-	/* What this host and the adapter there have; then what came there and back. */
+	/* The MTU that both adapters have; then the largest that came there and back. */
 	printf(",\n \"mtu\": %u", vb_mtu_bytes(vb_remote_mtu(&p->r)));
 	if (fits && !p->probes)
 		printf(", \"path_mtu\": %u", vb_mtu_bytes(fits));

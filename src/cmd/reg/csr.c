@@ -21,7 +21,7 @@ static const struct vb_cmd_option options[] = {
     {0},
 };
 
-/* What an argument means: a whole register, or one field of it. */
+/* The meaning of an argument: a whole register, or one field of it. */
 struct item {
 	const struct vb_reg *reg;
 	const struct vb_reg_field *field; /* NULL: all of it */
@@ -425,7 +425,7 @@ static int await_cnp(struct vb_csr_tool *t, int argc, char **argv)
 	return 1;
 }
 
-/* What there is, without a device. */
+/* Lists all registers and fields, without a device. */
 static int print_fields(const struct vb_cmd *cmd)
 {
 	for (unsigned k = 0; k < vb_csr_cnt; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `verbena csr` and `verbena dfx` share: a device, perhaps a QP of it, and accesses to its
+ * Shared by `verbena csr` and `verbena dfx`: a device, perhaps a QP of it, and accesses to its
  * registers through the broker. Failures are one line on stderr.
  */
 #ifndef VB_CMD_REG_CSR_ACCESS_H

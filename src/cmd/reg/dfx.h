@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `verbena dfx` read of a QP's recorder, of a live one (dfx.c) or of one in the simulator
+ * The window that `verbena dfx` read of a QP's recorder, a live one (dfx.c) or one in the simulator
  * (dfx_sim.c), and how it is shown: as text (dfx_show.c), as charts (dfx_chart.c). CC-50...54
  */
 #ifndef VB_CMD_REG_DFX_H
@@ -15,7 +15,7 @@ struct vb_dfx_window {
 	uint64_t entry[VB_DFX_ENTRIES]; /* as DFX_INFO has them */
 	uint32_t cnt;
 	uint32_t clk_hz;
-	bool has_first;        /* what the QP was at before the window is known: */
+	bool has_first;        /* the QP's values before the window are known: */
 	uint16_t rate, target; /* units */
 	uint16_t alpha, t, bc;
 	/* Events since the window was started, of each kind; of all those that it had no room for.
@@ -25,7 +25,7 @@ struct vb_dfx_window {
 	bool is_on; /* it still records */
 };
 
-/* What is made of a window besides text. NULL: not asked for. */
+/* The files made of a window besides text. NULL: not asked for. */
 struct vb_dfx_files {
 	const char *svg, *html;
 };
@@ -33,7 +33,7 @@ struct vb_dfx_files {
 /* "Decrease", "Bytecounter.FastRecovery" ... */
 const char *vb_dfx_name(unsigned event);
 
-/* What the QP is at; the entries, with a chart or raw; how many there were of each kind. */
+/* The QP's values; the entries, with a chart or raw; how many there were of each kind. */
 void vb_dfx_print_first(FILE *f, const struct vb_dfx_window *w);
 void vb_dfx_print_entries(FILE *f, const struct vb_dfx_window *w, bool raw);
 void vb_dfx_print_counts(FILE *f, const struct vb_dfx_window *w);

@@ -174,7 +174,7 @@ static void print_fields(const struct request *r, const uint8_t *image)
 		vb_reg_print_raw(image, r->len);
 }
 
-/* What is easily overlooked: a name that means several fields, and a field that keeps its value
+/* Warns of easy mistakes: a name that means several fields, and a field that keeps its value
  * because it is not selected. */
 static void warn_fields(const struct request *r, const uint8_t *image)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `verbena reg`, `verbena fwreset` and `verbena run --adp`, `--pkeys` share: accesses to
+ * Shared by `verbena reg`, `verbena fwreset` and `verbena run --adp`, `--pkeys`: accesses to
  * registers through the broker, with the messages and tables of mlxreg(8), so that scripts made for
  * it read them. An error is one line, "-E- ...".
  */

@@ -52,7 +52,7 @@ struct picture {
 	int users; /* programs */
 };
 
-/* What the broker has; false: none, or it has no adapter. */
+/* The broker's state; false: there is no broker, or it has no adapter. */
 static bool take_picture(struct picture *p)
 {
 	struct vb_broker_observer o;
@@ -70,7 +70,7 @@ static bool take_picture(struct picture *p)
 	return p->host.is_open || p->state.is_kept;
 }
 
-/* A broker that was killed is back in a moment: whoever has the adapter starts the next one. */
+/* A broker that was killed is back in a moment: a program with the adapter starts the next one. */
 static int show_status(const struct vb_cmd *cmd)
 {
 	static struct picture p;

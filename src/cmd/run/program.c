@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What keeps libverbena.so out of a program, told from its file: ld.so(8) preloads nothing into
- * programs that it does not start, and into those that gain rights. elf(5), execve(2)
+ * Why libverbena.so cannot get into a program, told from its file: ld.so(8) preloads nothing into
+ * programs that it does not start, and into programs that gain rights. elf(5), execve(2)
  */
 #include "cmd/run/program.h"
 

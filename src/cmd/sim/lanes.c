@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `verbena sim` says of InfiniBand: lanes, credits, and a deadlock by the nodes in it. */
+/* The report of `verbena sim` on InfiniBand: lanes, credits, and a deadlock by the nodes in it. */
 #include "cmd/sim/sim.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The page of a run (cmd/page/page.h): what the simulator and the watch know, in its words. */
+/* The page of a run (cmd/page/page.h): the facts of the simulator and the watch, in its words. */
 #include "cmd/page/page.h"
 #include "cmd/sim/chart.h"
 #include "cmd/sim/sim.h"
@@ -93,7 +93,7 @@ static void say_left_out(char *text, size_t size, const struct vb_watch *w,
 		     c->page.slot_us);
 }
 
-/* What the page asks for. */
+/* The context of the page's callbacks. */
 struct sim_page {
 	const struct vb_scenario_run *run;
 	const struct vb_stories *stories;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `verbena sim` records: events as JSON lines, packets of one port as pcapng. */
+/* The records of `verbena sim`: events as JSON lines, packets of one port as pcapng. */
 #include "cmd/sim/sim.h"
 #include "export/pcapng.h"
 #include "traffic/comment/fault.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `verbena sim` says of a run: the table on the terminal, JSON and CSV for programs. */
+/* The report of `verbena sim` on a run: the table on the terminal, JSON and CSV for programs. */
 #include "cmd/sim/sim.h"
 #include "cmd/whole_file.h"
 

@@ -64,7 +64,7 @@ static double seconds_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* Of this process, as the benchmarks count it: what else the machine does is no part of it. */
+/* Of this process, as the benchmarks count it: other work of the machine is no part of it. */
 static double processor_seconds(void)
 {
 	struct timespec ts;
@@ -79,7 +79,7 @@ static int cannot_write(struct job *j, const char *path, int err)
 	return 1;
 }
 
-/* What cannot be had is found before the run; of what the run comes to nothing is made yet. */
+/* Finds before the run which outputs are not possible. Creates none of them yet. */
 static int check_files(struct job *j)
 {
 	const char *const path[] = {j->report, j->svg, j->png};
@@ -421,7 +421,7 @@ static int run_job(struct job *j)
 	return status;
 }
 
-/* ADP-08: what a profile had better say, and need not. */
+/* ADP-08: a rule that a profile should keep, and need not. */
 static void warn_profile(const struct job *j)
 {
 	const struct vb_recovery *r = &j->sc.recovery;
@@ -454,7 +454,7 @@ static int read_scenario(struct job *j, const char *path)
 	return err ? 1 : 0;
 }
 
-/* What the scenario asks for, and the command line does not say otherwise. */
+/* Takes the scenario's outputs where the command line does not say otherwise. */
 static void take_record(struct job *j)
 {
 	const struct vb_scenario_record *r = &j->sc.record;

@@ -44,7 +44,7 @@ bool vb_sim_queues_ask(const char *text, struct vb_queues_log *log, vb_time *unt
 int vb_sim_queues_show(const struct vb_cmd *cmd, const char *text,
 		       const struct vb_scenario_run *run, const struct vb_queues_log *log);
 
-/* What is recorded while a simulation runs. */
+/* The records made while a simulation runs. */
 struct vb_sim_record {
 	FILE *trace; /* JSON lines; NULL: none */
 	FILE *pcap;

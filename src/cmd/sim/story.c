@@ -132,7 +132,7 @@ static void show_all(FILE *f, const struct vb_stories *s)
 		uint32_t line;
 
 		vb_story_explain(s, &s->story[i], &why);
-		/* What is over stands last. */
+		/* The line about the past stands last. */
 		line = why.rank == VB_RANK_TROUBLED ? why.what.cnt - 1 : 0;
 		snprintf(name, sizeof name, "%" PRIu32 ".%" PRIu32, s->story[i].host, t->qpn);
 		fprintf(f, "%-12s %8" PRIu64 " %5" PRIu64 "  %-10s %s\n", name, t->timeouts,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a report shows beyond the sums: rates, queues and unacknowledged packets over time, and the
+ * A report's parts beyond the sums: rates, queues and unacknowledged packets over time, and the
  * packets one by one. All of it is bounded: series have a fixed number of time slots that double in
  * length as the run goes on and keep the least and the most of what fell into them, and of packets
  * only the first ones are kept, and some that went wrong later.
@@ -49,7 +49,7 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 /* Nothing more is to come: puts the series in order. */
 void vb_watch_end(struct vb_watch *w);
 
-/* What was seen: series of each enum vb_watch_kind; steps. */
+/* The results: series of each enum vb_watch_kind; steps. */
 const struct vb_series_set *vb_watch_series(const struct vb_watch *w);
 uint32_t vb_watch_step_cnt(const struct vb_watch *w);
 const struct vb_step *vb_watch_step(const struct vb_watch *w, uint32_t i);

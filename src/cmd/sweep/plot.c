@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define LINES_MAX 12u
-#define LOG_FROM 50.0 /* what an axis spans before it is logarithmic */
+#define LOG_FROM 50.0 /* ratio that an axis spans before it is logarithmic */
 
-/* What a point shows with all its seeds. */
+/* The values of a point with all its seeds. */
 struct spot {
 	uint32_t point; /* the first of its group */
 	uint32_t line;
@@ -169,7 +169,7 @@ static void collect_spots(struct plot *p)
 	qsort(p->mark, p->spot_cnt, sizeof p->mark[0], by_place);
 }
 
-/* What is particular to a line; nothing when it is the only one. */
+/* The values particular to a line; none when it is the only one. */
 static void name_line(struct plot *p, uint32_t line)
 {
 	char *name = p->name[line];

@@ -5,7 +5,7 @@
  * and plot (plot.c).
  *
  * A sweep is a folder: scenario.yaml and plan.txt say what is swept, points/N.json is the result of
- * point N, and appears whole or not at all. Whoever works on it needs nothing else: workers are
+ * point N, and appears whole or not at all. A worker needs nothing else: workers are
  * processes of one machine or the ranks of an MPI job that share the folder, and what is there
  * after an interruption is kept.
  */
@@ -65,7 +65,7 @@ struct vb_sweep_metric {
 	const char *name, *text; /* @text: as in tables and plots, with its unit */
 	size_t offset;           /* in struct vb_report */
 	bool is_u32;
-	double unit; /* what to divide by for @text */
+	double unit; /* divisor of the value for @text */
 };
 extern const struct vb_sweep_metric vb_sweep_metric[];
 #define VB_SWEEP_METRICS_MAX 40

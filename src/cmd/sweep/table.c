@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a sweep comes to: a row for each point as CSV and JSON, and a short table of means over
+/* The results of a sweep: a row for each point as CSV and JSON, and a short table of means over
  * seeds for people. See sweep.h. */
 #include "cmd/json.h"
 #include "cmd/sweep/sweep.h"
@@ -11,7 +11,7 @@
 
 #define ROWS_SHOWN 60u
 
-/* What the terminal shows. */
+/* The columns that the terminal shows. */
 static const char *const shown[] = {"done",       "failed",     "goodput_bps",
 				    "fct_p50_ns", "fct_p99_ns", "slowdown_p99_milli",
 				    "resent",     "timeouts",   "dropped"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who runs which points: rank r of n takes r, r + n, r + 2n ... and runs each in a process of its
+ * The shares of the ranks: rank r of n takes r, r + n, r + 2n ... and runs each in a process of its
  * own, a few at a time; rank 0 waits for the others' results to be in the folder. See sweep.h.
  */
 #include "cmd/sweep/sweep.h"
@@ -207,7 +207,7 @@ static void run_missing(struct crew *c)
 	}
 }
 
-/* What was being written when somebody was killed. Nobody writes once every point is there. */
+/* Removes files that a killed worker was writing. Nobody writes once every point is there. */
 static void remove_leftovers(const struct vb_sweep *s)
 {
 	char path[4096];

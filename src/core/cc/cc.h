@@ -2,11 +2,11 @@
 /*
  * The congestion controller of one QP as the transport sees it: it is told what happened, and
  * writes a rate and a window; the limiter turns the rate into an instant before which nothing more
- * leaves. What the algorithm is stands in dcqcn.c alone.
+ * leaves. The algorithm stands in dcqcn.c alone.
  *
- * Nothing here keeps a timer: what time brings (increases, decay of alpha, the end of a merge
- * period) is made up for, in its order and as of its own instant, whenever the controller is next
- * called, at a cost that does not depend on how long ago that was. CC-01...62
+ * Nothing here keeps a timer: steps by time (increases, decay of alpha, the end of a merge period)
+ * are made up for, in order and each as of its own instant, whenever the controller is next called,
+ * at a cost that does not depend on how long ago that was. CC-01...62
  */
 #ifndef VB_CORE_CC_CC_H
 #define VB_CORE_CC_CC_H
@@ -18,8 +18,8 @@ struct vb_dfx; /* core/cc/dfx.h */
 
 /* Widths: rates are 16.8 bits, alpha is 0.20 (the register shows its top 10), stages saturate. */
 struct vb_cc {
-	/* What the controller writes. */
-	uint16_t cc_rate; /* CC_RATE_MEM: what the limiter enforces, units. CC-33 */
+	/* The controller's output. */
+	uint16_t cc_rate; /* CC_RATE_MEM: the rate that the limiter enforces, units. CC-33 */
 	uint8_t window;   /* WQEs outstanding; 0: no limit. CC-05 */
 
 	/* Reaction point. */
@@ -40,7 +40,7 @@ struct vb_cc {
 	/* Limiter: the next packet may leave at next + next_q15 / 2^15 ns. */
 	vb_time next;
 	uint16_t next_q15;
-	/* What the packet before has cost, as the next one mostly does: @cost_bytes at cost_per. */
+	/* The cost of the packet before, mostly also of the next: @cost_bytes at cost_per. */
 	uint16_t cost_q15;
 	uint32_t cost_bytes;
 	uint64_t cost_per; /* units * Hz; 0: none yet */
@@ -53,7 +53,7 @@ struct vb_cc {
  * QP starts at the maximum rate. CC-41...44, CC-59 */
 void vb_cc_reset(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 
-/* The settings become @to: what was due under @from happens first; rates keep to the new limits. A
+/* The settings become @to: steps due under @from happen first; rates keep to the new limits. A
  * QP that nothing controlled under @from starts as after vb_cc_reset(). */
 void vb_cc_adopt(struct vb_cc *cc, const struct vb_cc_settings *from,
 		 const struct vb_cc_settings *to, vb_time now);
@@ -88,7 +88,7 @@ static inline vb_time vb_cc_window_at(const struct vb_cc *cc)
 	return cc->ost_end;
 }
 
-/* limiter.c: cc_rate becomes @units; what is owed is paid at the new rate. */
+/* limiter.c: cc_rate becomes @units; the debt is paid at the new rate. */
 void vb_limiter_set(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units, vb_time at);
 void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
 		       vb_time now);
@@ -117,7 +117,7 @@ void vb_cc_start_nocnp_timer(struct vb_cc *cc, const struct vb_cc_settings *set,
 void vb_cc_set_rate(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units,
 		    vb_time now);
 
-/* What RATE_MEM and ALPHA_MEM show, as of the last call. CC-11, CC-12, CC-32 */
+/* The values of RATE_MEM and ALPHA_MEM, as of the last call. CC-11, CC-12, CC-32 */
 static inline uint16_t vb_cc_current_rate(const struct vb_cc *cc)
 {
 	return (uint16_t)(cc->cur_q8 >> 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DCQCN's reaction point in integers, as an RDMA core with registers has it: what the text leaves
- * open is decided in docs/congestion-control.md, item by item. CC-05...30, CC-56...62
+ * DCQCN's reaction point in integers, as an RDMA core with registers has it: points that the text
+ * leaves open are decided in docs/congestion-control.md, item by item. CC-05...30, CC-56...62
  */
 #include "base/assert.h"
 #include "core/cc/cc.h"
@@ -189,8 +189,8 @@ static void rate_increase(struct vb_cc *cc, const struct vb_cc_settings *set, bo
 
 /*
  * Increases by time up to @until that all do the same: the current rate follows the target at a
- * constant distance, so both rise by the step each time, and many are one sum. What is recorded is
- * done one by one, while there is room.
+ * constant distance, so both rise by the step each time, and many are one sum. Recorded increases
+ * are done one by one, while there is room.
  */
 static void increase_on(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time until)
 {
@@ -256,7 +256,7 @@ static inline void catch_up(struct vb_cc *cc, const struct vb_cc_settings *set, 
 		vb_cc_on_time(cc, set, now);
 }
 
-/* CC-09; CC-16: what is merged holds off the timer too. */
+/* CC-09; CC-16: a CNP that is merged holds off the timer too. */
 static void cnp_merge(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
 {
 	vb_dur period = set->dcqcn_rx_cnp_merge_period * VB_USEC;
@@ -373,7 +373,7 @@ void vb_cc_set_merge(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_
 	cc->cut_pending &= left_us != 0;
 }
 
-/* What a flow begins with. CC-41, CC-42, CC-44, CC-59 */
+/* The values that a flow begins with. CC-41, CC-42, CC-44, CC-59 */
 static void begin_at_first_rate(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
 {
 	uint16_t rate = set->initial_rate ? set->initial_rate : set->dcqcn_max_rate;
@@ -409,7 +409,7 @@ void vb_cc_on_flow(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time n
 	if (!set->dcqcn_hw_en || !set->inactivity_th || cc->sent_at == VB_NEVER ||
 	    idle < set->inactivity_th * VB_USEC)
 		return;
-	vb_cc_on_time(cc, set, now); /* what is recorded is complete */
+	vb_cc_on_time(cc, set, now); /* the record is complete */
 	begin_at_first_rate(cc, set, now);
 	if (set->cut_mode == VB_CC_CUT_AT_ONCE)
 		cc->merge_end = now;

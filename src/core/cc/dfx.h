@@ -31,7 +31,7 @@ struct vb_dfx {
 	uint64_t entry[VB_DFX_ENTRIES];
 };
 
-/* Starts a window, empty; stops it. What was recorded stays readable. */
+/* Starts a window, empty; stops it. Recorded entries stay readable. */
 void vb_dfx_start(struct vb_dfx *d);
 void vb_dfx_stop(struct vb_dfx *d);
 

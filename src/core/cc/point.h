@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where congestion control meets a QP: what it holds back, what it is told, and the notification
+ * Where congestion control meets a QP: packets it holds back, events it gets, and the notification
  * point, which answers marked packets with CNPs. While the settings of the port are zeros,
  * qp->cc.on and qp->cc.ect are false, and that is all that the transport looks at. CC-03...08, IBA
  * A17.9
@@ -29,7 +29,7 @@ struct vb_cc_point {
 
 /* The QP leaves INIT: the controller starts over. */
 void vb_cc_start(struct vb_qp *qp, vb_time now);
-/* What follows from the settings, the path and the mask, after one of them has changed. */
+/* Applies the settings, the path and the mask, after one of them has changed. */
 void vb_cc_refresh(struct vb_qp *qp);
 
 /* The QP becomes ready: its requests are spread over VB_SPREAD_PATHS source ports, VB_SPREAD_RUN

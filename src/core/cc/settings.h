@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What switches and tunes congestion control: one plain struct per port, in the names and units of
+ * The settings of congestion control: one plain struct per port, in the names and units of
  * the register space of an RDMA core with DCQCN. A struct of zeros switches everything off.
  *
  * A rate is a count of bytes in a window of 1024 clock cycles, 16 bits: 1 unit is clk_hz * 8 / 1024
@@ -33,7 +33,7 @@ enum vb_cc_clamp {
 	VB_CC_CLAMP_AFTER_BYTES,    /* both 0: only if the byte counter has raised it since */
 };
 
-/* What the merge period is counted from. CC-09 */
+/* The beginning of a merge period. CC-09 */
 enum vb_cc_cut {
 	VB_CC_CUT_AT_ONCE,  /* the CNP that cuts; those in the period after it do not */
 	VB_CC_CUT_PERIODIC, /* periods follow each other; at the end of one that had a CNP, a cut */
@@ -94,7 +94,7 @@ struct vb_cc_settings {
 	/* Unused budget of the limiter lasts so long, and a QP that waits does so for half of it,
 	 * so that packets leave in GSO batches; 0: one window, and no GSO batches. At most 1 s. */
 	uint32_t limiter_burst_ns;
-	/* What unused budget lasts for in bytes, whatever the rate, in place of limiter_burst_ns;
+	/* The bytes that unused budget lasts for, whatever the rate, in place of limiter_burst_ns;
 	 * 0: by time. At most 1 MiB. REG-09 */
 	uint32_t limiter_burst_bytes;
 };

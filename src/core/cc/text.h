@@ -13,7 +13,7 @@
 
 #define VB_CC_TEXT_FIELDS_MAX 64
 
-/* What a text is read into. */
+/* The draft that a text is read into. */
 struct vb_cc_draft {
 	struct vb_cc_settings set;
 	uint32_t preset_clk;

@@ -72,7 +72,7 @@ enum vb_block vb_dci_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 	const struct vb_dc_dest *dest = vb_swqe_dest(w);
 	bool is_there = is_at(dci, dest);
 
-	/* What is in flight is of one stream: it alone fails with the oldest. */
+	/* All packets in flight are of one stream: it alone fails with the oldest. */
 	if ((!is_there || dci->dest.stream != dest->stream) &&
 	    !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
 		return VB_BLOCK_CONNECT;

@@ -3,7 +3,7 @@
  * Dynamically connected transport: an initiator (DCI) is RC's requester with a destination in every
  * work request, and connects to one target after the other; a target (DCT) serves any number of
  * initiators, with RC's responder in a context for each. The packets are RC's with 8 bytes more,
- * and a connect and a disconnect; what stands in them is this project's own: docs/dc.md. facts B.8;
+ * and a connect and a disconnect; their contents are this project's own: docs/dc.md. facts B.8;
  * IBT-25
  */
 #ifndef VB_CORE_DC_DC_H
@@ -76,7 +76,7 @@ enum vb_dct_use {
 	VB_DCT_LIVE,
 };
 
-/* Who has a context of a target. */
+/* An initiator that has a context of a target. */
 struct vb_dct_entry {
 	struct vb_gid gid; /* the initiator's */
 	uint16_t lid;
@@ -99,7 +99,7 @@ struct vb_dct {
 int vb_dci_begin(struct vb_qp *qp, const struct vb_dc_init *init);
 /* It is connected, or connecting, to where a packet with @path came from. */
 bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path);
-/* What holds back the packet of @w that is next. */
+/* The reason that holds back the next packet of @w. */
 enum vb_block vb_dci_gate(const struct vb_qp *qp, const struct vb_swqe *w);
 /* The gate lets @w pass: the initiator goes to its destination, unless it is there. */
 void vb_dci_go(struct vb_qp *qp, const struct vb_swqe *w);
@@ -113,7 +113,7 @@ void vb_dci_on_idle(struct vb_qp *qp, vb_time now);
 void vb_dci_on_linger(struct vb_qp *qp);
 void vb_dci_rewound(struct vb_qp *qp, enum vb_rewind_why why);
 const struct vb_path *vb_dci_receiver(const struct vb_qp *qp, uint32_t *dqpn);
-/* The target is done with: what follows begins with a connect. */
+/* The target is done with: the next request begins with a connect. */
 VB_COLD void vb_dci_leave(struct vb_qp *qp);
 
 /* streams.c */

@@ -174,7 +174,7 @@ static void stream_doom(struct vb_qp *qp, uint32_t stream)
 	}
 }
 
-/* What was in flight was of one stream. The requester begins again behind what has failed. */
+/* All packets in flight were of one stream. The requester begins again behind the failed WQE. */
 static void begin_again(struct vb_qp *qp)
 {
 	struct vb_requester *req = &qp->req;
@@ -201,7 +201,7 @@ bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 	struct vb_swqe *w = vb_sq_at(&qp->sq, qp->sq.head);
 	uint32_t stream = ((const struct vb_dc_dest *)vb_swqe_dest(w))->stream;
 	bool has_psns = w->pkts;
-	/* What was flushed because of the error before it says nothing new. */
+	/* A WQE flushed because of the error before it says nothing new. */
 	bool is_new = status != VB_WC_WR_FLUSH_ERR && !vb_dci_is_bad(qp, stream);
 
 	/* A stream in error and not yet the QP: that takes two or more. */

@@ -132,7 +132,7 @@ void vb_cq_set_mirror(struct vb_cq *cq, struct vb_cq_mirror *m)
 	cq->mirror = m;
 }
 
-/* What was read in the other form is no entry any more. */
+/* Drops the entries that were read in the other form. */
 VB_COLD static void cq_follow_mirror(struct vb_cq *cq)
 {
 	uint32_t head = cq->mirror->taken(cq->mirror, cq->head, cq->tail);
@@ -213,7 +213,7 @@ void vb_cq_moderate(struct vb_cq *cq, uint16_t cnt, vb_dur period, vb_time now)
 	cq->mod_period = period;
 	if (!cq->held_cnt)
 		return;
-	/* What waits now does not wait longer than the new rule has it. */
+	/* Completions held now do not wait longer than the new rule has it. */
 	if (!moderated || cq->held_cnt >= cnt)
 		cq_notify(cq);
 	else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of L_Keys and R_Keys: index in the upper 24 bits, key byte in the lower 8 (IBT-84). Who
- * knows an R_Key can do what it allows, so keys are drawn from a secret: of an index only the bits
- * that say its place in the table are given. Index 0 is never used, so key 0 names nothing. A freed
- * place goes to the end of a queue and comes back with another key: a stale key misses for as long
- * as possible.
+ * The table of L_Keys and R_Keys: index in the upper 24 bits, key byte in the lower 8 (IBT-84). A
+ * peer that knows an R_Key can do what it allows, so keys are drawn from a secret: of an index only
+ * the bits that say its place in the table are given. Index 0 is never used, so key 0 names
+ * nothing. A freed place goes to the end of a queue and comes back with another key: a stale key
+ * misses for as long as possible.
  */
 #include "core/obj/key.h"
 #include "base/assert.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What L_Keys and R_Keys name, and the table of them, see key.c. IBT-84 */
+/* The objects that L_Keys and R_Keys name, and the table of them, see key.c. IBT-84 */
 #ifndef VB_CORE_OBJ_KEY_H
 #define VB_CORE_OBJ_KEY_H
 
@@ -8,7 +8,7 @@
 struct vb_hca;
 struct vb_pd;
 
-/* What an L_Key or R_Key names. */
+/* The kind of object that an L_Key or R_Key names. */
 enum vb_key_kind { VB_KEY_MR, VB_KEY_MW, VB_KEY_KINDS };
 
 struct vb_key {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains, memory regions, and every access to registered memory. Whatever a peer or an
- * application names by a key passes through vb_mem_gather(), vb_mem_scatter() or vb_mem_remote():
+ * Protection domains, memory regions, and every access to registered memory. An access by key, of a
+ * peer or an application, passes through vb_mem_gather(), vb_mem_scatter() or vb_mem_remote():
  * key, PD, right and bounds are checked there and nowhere else. IBA 10.6, 9.7.4.1.5; IBT-82...84
  */
 #include "core/obj/mem.h"
@@ -144,7 +144,7 @@ static int mr_page_in(const struct vb_mr *mr, uint8_t *p, uint64_t len, bool wri
 		return mr->kind == VB_MR_IMPLICIT ? -EFAULT : 0;
 	if (!cfg->page_in)
 		return 0;
-	/* What is looked at now is one packet of it. */
+	/* At most one packet of it is looked at now. */
 	return cfg->page_in(cfg->page_in_ctx, p, (size_t)(len < most ? len : most), write);
 }
 
@@ -291,7 +291,7 @@ int vb_mem_touch(const struct vb_hca *h, const void *p, uint64_t len)
 	return h->cfg.guard(touch_pages, &(struct copy){NULL, p, (size_t)len});
 }
 
-/* What a null region gives, to one packet. */
+/* The bytes that a null region gives to one packet. */
 static const uint8_t zeros[VB_PAYLOAD_MAX];
 
 int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
@@ -321,7 +321,7 @@ int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge
 			return -EACCES;
 		if (!(access & VB_ACCESS_LOCAL_WRITE) && vb_mem_touch(pd->hca, p, n))
 			return -EFAULT;
-		/* What is written to a null region has nowhere to go. */
+		/* Bytes written to a null region have nowhere to go. */
 		seg[cnt++] = (struct vb_seg){
 		    mr->kind == VB_MR_NULL && !(access & VB_ACCESS_LOCAL_WRITE) ? zeros : p, n};
 		len -= n;

@@ -30,7 +30,7 @@ static inline bool vb_mr_is_lost(const struct vb_mr *mr)
 	return mr->lease && __atomic_load_n(mr->lease, __ATOMIC_ACQUIRE) != mr->leased;
 }
 
-/* What a peer asks for: the right to [va, va + len) under rkey, in a PD, or (PD of NULL) in none,
+/* A peer's access: the right to [va, va + len) under rkey, in a PD, or (PD of NULL) in none,
  * through the QP with number qpn. */
 struct vb_remote {
 	const struct vb_hca *hca;
@@ -63,7 +63,7 @@ int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sg
 /* Checks a remote access. On success *p is the address (NULL: memory without bytes). -EACCES: key,
  * PD, bounds or right is wrong. */
 int vb_mem_remote(const struct vb_remote *r, uint8_t **p);
-/* Whether it may be, without touching the memory; @whole: whatever the range. */
+/* Whether the access is allowed, without touching the memory; @whole: for any range. */
 bool vb_mem_is_remote(const struct vb_remote *r, bool whole);
 
 /* Notes in @d why vb_mem_remote() or vb_mem_is_remote() said no, or the check of local SGEs did.

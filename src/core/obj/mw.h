@@ -14,13 +14,13 @@ struct vb_mw {
 	uint8_t type; /* 1 or 2 */
 	struct vb_mr *mr;
 	uint64_t start; /* in the addresses of mr */
-	uint64_t iova;  /* what a peer calls that: the same, or 0 when ZERO_BASED */
+	uint64_t iova;  /* the peer's address of that: the same, or 0 when ZERO_BASED */
 	uint64_t length;
 	uint32_t access;
 	uint32_t qpn; /* type 2: the QP it is bound through */
 };
 
-/* What a bind asks for: the window by the index of @rkey, the region by its L_Key, the range (0
+/* The parameters of a bind: the window by the index of @rkey, the region by its L_Key, the range (0
  * bytes unbind), the rights, the type that it has to have, 0 for any, and the new key byte. */
 struct vb_mw_bind {
 	uint32_t rkey, lkey;

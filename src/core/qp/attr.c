@@ -26,7 +26,7 @@ static bool pkey_is_valid(const struct vb_hca *h, uint8_t port, uint16_t index)
 	return index < VB_PORT_PKEYS_MAX && vb_pkey_is_valid(h->cfg.port[port].pkey[index]);
 }
 
-/* Port, P_Key, MTU and path: what they are depends on the port. */
+/* Checks port, P_Key, MTU and path, whose rules depend on the port. */
 static int port_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
 {
 	struct vb_hca *h = qp->hca;
@@ -97,7 +97,7 @@ static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32
 	return 0;
 }
 
-/* What a modify needs to allocate. Called last of what can fail. */
+/* Allocates what a modify needs. Called last of the steps that can fail. */
 static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
 {
 	struct vb_hca *h = qp->hca;
@@ -195,7 +195,7 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 		qp->req.rnr_left = to->rnr_retry;
 }
 
-/* Packets of one READ request: what the configuration says, and at most half of the QP's window and
+/* Packets of one READ request: as the configuration says, and at most half of the QP's window and
  * a quarter of what selective repeat keeps. */
 static uint32_t read_piece(const struct vb_qp *qp)
 {

@@ -160,7 +160,7 @@ static void flush_send(struct vb_qp *qp, vb_time now)
 	while ((channel = oldest_of(qp)))
 		vb_send_complete(channel, VB_WC_WR_FLUSH_ERR, 0, now);
 	VB_ASSERT_ALL(qp->sq.head == qp->sq.tail && qp->sq.nxt == qp->sq.tail);
-	/* What never left takes no PSN: a UC or UD QP goes on from here. */
+	/* A packet that never left takes no PSN: a UC or UD QP goes on from here. */
 	qp->req.psn_una = qp->req.psn_max = qp->req.psn_post = qp->req.psn_nxt;
 	qp->req.rd_out = 0;
 	vb_req_update_inflight(qp);

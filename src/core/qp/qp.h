@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The QP: everything of it in one structure, laid out for the packets. What a part of it is, and
- * the functions of that part, has the header of the part.
+ * The QP: everything of it in one structure, laid out for the packets. The header of each
+ * part describes the part and its functions.
  */
 #ifndef VB_CORE_QP_QP_H
 #define VB_CORE_QP_QP_H
@@ -90,7 +90,7 @@ struct vb_qp {
 #define VB_QP_HOT_SEND_END offsetof(struct vb_qp, cc.cnp_at)
 _Static_assert(VB_QP_HOT % 64 == 0, "a line, of a QP that begins with one");
 
-/* What is behind the destination of a WQE: SGEs, or the bytes themselves where they are inline. */
+/* The data behind the destination of a WQE: SGEs, or the bytes themselves where they are inline. */
 static inline const uint8_t *vb_swqe_data(const struct vb_qp *qp, const struct vb_swqe *w)
 {
 	return (const uint8_t *)(w + 1) + qp->ops->dest_bytes;
@@ -101,7 +101,7 @@ static inline const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const str
 	return (const struct vb_sge *)(const void *)vb_swqe_data(qp, w);
 }
 
-/* What a QP's recovery follows: the settings of its port. ADP-26 */
+/* The rules of a QP's recovery: the settings of its port. ADP-26 */
 static inline const struct vb_rto_rules *vb_qp_rules(const struct vb_qp *qp)
 {
 	return &qp->hca->rules[qp->attr.port];
@@ -153,7 +153,7 @@ VB_COLD void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, 
 				    vb_time now);
 /* Enters ERR: flushes both queues. Harmless when already there (flushes what was posted since). */
 VB_COLD void vb_qp_enter_err(struct vb_qp *qp, vb_time now);
-/* What completes has nowhere to go: ERR, and QP_FATAL says so, unless it is there or in RESET. */
+/* A completion has nowhere to go: ERR, and QP_FATAL says so, unless it is there or in RESET. */
 VB_COLD void vb_qp_fatal(struct vb_qp *qp, vb_time now);
 /* A send failed on a QP whose receive side goes on (UC, UD): SQE. */
 VB_COLD void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now);

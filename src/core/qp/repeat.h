@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What selective repeat (core/selective) adds to both halves of RC: all of it, hung into the HCA
+ * The hooks of selective repeat (core/selective) in both halves of RC: all of it, hung into the HCA
  * when that is made. Only a QP that offers it, whose qp->sr is not NULL, asks these; any other is
  * go-back-N. hca->repeat->offer() is asked when a QP comes to offer it.
  */

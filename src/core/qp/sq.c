@@ -75,7 +75,7 @@ void vb_qp_place_ring(struct vb_qp *qp, void *mem)
 	vb_rq_place_ring(qp->hca, &qp->rq, to);
 }
 
-/* What the opcode of a work request that has passed vb_qp_send_check() is. */
+/* The row for the opcode of a work request that has passed vb_qp_send_check(). */
 static const struct vb_work *work_of(const struct vb_send_wr *wr)
 {
 	return &vb_work[wr->opcode];
@@ -90,7 +90,7 @@ static uint64_t wr_length(const struct vb_send_wr *wr)
 	return length;
 }
 
-/* What can be said without looking at the queue. IBA 11.4.1.1 immediate errors */
+/* The errors that can be found without looking at the queue. IBA 11.4.1.1 immediate errors */
 int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 {
 	struct vb_hca *h = qp->hca;
@@ -212,7 +212,7 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 }
 
 /*
- * What an ATOMIC WRITE writes is fetched when it is posted and is in the WQE from then on: asking
+ * The value of an ATOMIC WRITE is fetched when it is posted and is in the WQE from then on: asking
  * for its answer again cannot fail.
  */
 static void fetch_value(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_wr *wr)

@@ -15,7 +15,7 @@ struct vb_qp_init;
 struct vb_xrcd;
 
 /*
- * What a transport adds to RC's requester: all of it, or the table is absent. Such a QP may consist
+ * A transport's hooks in RC's requester: all of them, or the table is absent. Such a QP may consist
  * of several channels, each with a send queue and a requester.
  */
 struct vb_req_hooks {
@@ -26,7 +26,7 @@ struct vb_req_hooks {
 	bool (*is_bad)(const struct vb_qp *qp, uint32_t stream);
 	/* The channel with what was posted first of all that is queued; NULL: nothing is. */
 	struct vb_qp *(*oldest)(const struct vb_qp *qp);
-	/* What holds back the packet of @w that is next; it changes nothing. */
+	/* The reason that holds back the next packet of @w; it changes nothing. */
 	enum vb_block (*gate)(const struct vb_qp *qp, const struct vb_swqe *w);
 	/* Nothing holds @w back. */
 	void (*passed)(struct vb_qp *qp, const struct vb_swqe *w);
@@ -42,7 +42,7 @@ struct vb_req_hooks {
 	void (*lingered)(struct vb_qp *qp);
 	/* The oldest WQE has failed: true when that does not end the QP, and all has been done. */
 	bool (*fail)(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
-	/* Who receives now: the path and *dqpn; NULL: nobody. */
+	/* The receiver now: the path and *dqpn; NULL: nobody. */
 	const struct vb_path *(*receiver)(const struct vb_qp *qp, uint32_t *dqpn);
 };
 
@@ -61,7 +61,7 @@ struct vb_transport_ops {
 	/* A parsed packet for a QP in a state that receives, P_Key checked. */
 	enum vb_verdict (*recv)(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now);
-	/* Its quantum: what it sends, until @b holds @stop packets. True: there is more. */
+	/* Its quantum: it sends until @b holds @stop packets. True: there is more. */
 	bool (*transmit)(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
 	/* Timer @t, which has fired, is off. */
 	void (*on_timer)(struct vb_qp *qp, enum vb_timer t, vb_time now);

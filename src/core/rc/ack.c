@@ -62,7 +62,7 @@ VB_COLD static void set_ack_path(struct vb_qp *qp)
 	qp->ack_path.traffic_class = (uint8_t)(vb_qp_rules(qp)->set.ack_dscp << 2 | ecn);
 }
 
-/* Selective repeat: what would be an ACK says what is missing. */
+/* Selective repeat: a report of the missing packets takes the place of an ACK. */
 static inline bool report_is_due(const struct vb_qp *qp)
 {
 	return qp->sr && qp->hca->repeat->misses(qp);
@@ -275,7 +275,7 @@ static void response_emit(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_
 	}
 }
 
-/* What the QP still says before it is silent, or waits: a NAK, or in ERR the ACK of a message whose
+/* The QP's last word before it is silent, or waits: a NAK, or in ERR the ACK of a message whose
  * invalidation has failed. */
 static uint8_t last_syndrome(const struct vb_qp *qp)
 {

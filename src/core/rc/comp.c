@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The completer: what responses do to the requester. ACKs are cumulative; a READ response or atomic
+ * The completer: responses at the requester. ACKs are cumulative; a READ response or atomic
  * ACK acknowledges everything before it; an acknowledgement that skips an unanswered READ or atomic
  * means that the answer was lost. No PSN from the wire is believed unless it lies among those that
  * were sent and are not yet acknowledged. IBA 9.7.5, 9.7.6, 9.9.2
@@ -221,7 +221,7 @@ static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
 		return len ? VB_VERDICT_LENGTH : VB_VERDICT_OK; /* that it came is the answer */
 	if (len != want)
 		return VB_VERDICT_LENGTH;
-	/* What was asked for again with selective repeat may end anywhere. */
+	/* An answer asked for again with selective repeat may end anywhere. */
 	if (ends ? !last : last && !is_selective(qp))
 		return VB_VERDICT_SEQUENCE;
 	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, off, payload, len))
@@ -246,7 +246,7 @@ static enum vb_verdict answer_place(struct vb_qp *qp, const struct vb_swqe *w,
 	return VB_VERDICT_OK;
 }
 
-/* An answer beyond a missing one. What is wrong with it shows when it comes in its turn. */
+/* An answer beyond a missing one. Errors are reported when its turn comes. */
 VB_COLD static enum vb_verdict recv_early(struct vb_qp *qp, const struct vb_hdr *hdr,
 					  const struct vb_rx *rx, vb_time now)
 {

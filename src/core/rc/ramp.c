@@ -38,7 +38,7 @@ void vb_req_open_window(struct vb_qp *qp, vb_time now)
 	}
 }
 
-/* What was in flight when it was lost is sent again, and grows back to as much. */
+/* The packets in flight at the loss are sent again, and the window grows back to as many. */
 void vb_req_slow_restart(struct vb_qp *qp, vb_time now)
 {
 	const struct vb_rto_rules *rules = vb_qp_rules(qp);

@@ -27,7 +27,7 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now);
 VB_COLD void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why);
 /* Sends again from psn_una if the policy allows; else fails the oldest WQE with RETRY_EXC_ERR. */
 VB_COLD void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
-/* What is before psn_una, @from on, was acknowledged: reload retries, restart the timer, look at
+/* The PSNs from @from to psn_una - 1 were acknowledged: reload retries, restart the timer, look at
  * the queue again. */
 void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now);
 
@@ -42,7 +42,7 @@ static inline bool vb_req_knows_gap(const struct vb_requester *req, struct vb_ps
 /* ramp.c */
 /* Before sending: the window follows the settings, and ramps up after a pause. */
 void vb_req_open_window(struct vb_qp *qp, vb_time now);
-/* After a loss: what was in flight is sent again, and grows back to as much. */
+/* After a loss: the packets in flight are sent again, and the window grows back to as many. */
 VB_COLD void vb_req_slow_restart(struct vb_qp *qp, vb_time now);
 void vb_req_trace_ramp(struct vb_qp *qp, enum vb_ramp_why why, vb_time now);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The responder: requests of RC, and the SEND and WRITE messages that UC shares. A request passes
- * PSN, then its place in the message, then length, rights and receive WQE; what fails first is the
+ * PSN, then its place in the message, then length, rights and receive WQE; the first failure is the
  * answer. IBA 9.7.4, 9.9.3
  */
 #include "base/assert.h"
@@ -78,7 +78,7 @@ static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
 	}
 	if ((vb_hdr_opcode(hdr)->ext & VB_EXT_IETH) &&
 	    vb_mw_invalidate(qp->pd, qp->qpn, hdr->inv_rkey)) {
-		/* The message has arrived whole, and so it is acknowledged: what fails is the
+		/* The message has arrived whole, and so it is acknowledged: the failure is the
 		 * responder's own, class J. IBA 9.9.6.3 */
 		resp->msn++;
 		*syndrome = VB_SYNDROME_ACK;
@@ -209,7 +209,7 @@ VB_COLD static void refuse(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 		vb_resp_fail(qp, syndrome, now);
 		return;
 	}
-	/* What follows this request is dropped until it comes again. */
+	/* Packets behind this request are dropped until it comes again. */
 	vb_resp_owe_nak(resp, VB_RESP_REFUSES, syndrome);
 	vb_sched_activate(qp);
 }
@@ -266,8 +266,8 @@ static enum vb_verdict carry_out(struct vb_qp *qp, const struct vb_hdr *hdr, con
 	return VB_VERDICT_OK;
 }
 
-/* The gap is closed at its beginning before the NAK for it has left: what was dropped behind it is
- * still missing, and only a NAK says so before the requester's timer does. */
+/* The expected packet arrived before the NAK for it left. Packets dropped behind it still need one:
+ * nothing else says so before the requester's timer does. */
 VB_COLD static void ask_for_dropped(struct vb_qp *qp)
 {
 	struct vb_responder *resp = &qp->resp;

@@ -112,7 +112,7 @@ enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t
 struct operation {
 	uint64_t *at;
 	const struct vb_hdr *hdr;
-	uint64_t value; /* what an ATOMIC WRITE writes, or what was there before an atomic */
+	uint64_t value; /* the value of an ATOMIC WRITE, or the one before an atomic */
 };
 
 /* Memory may be shared with the application's own atomics: C11 atomics make it one order. IBT-70 */
@@ -243,7 +243,7 @@ static bool flush_is_valid(uint32_t flush)
 }
 
 /*
- * What was written before it in PSN order is in the memory of the host already, so nothing is left
+ * Data written before it in PSN order is in the memory of the host already, so nothing is left
  * to do but to say so; that a region is persistent is the promise of the program that registered
  * it. The answer is that of an ATOMIC WRITE. IBA A19.4.1; facts B.2
  */
@@ -331,8 +331,8 @@ static bool repeat_pay(struct vb_qp *qp, struct vb_resource *r, const struct vb_
 }
 
 /*
- * A READ that comes again may ask for the rest of it only; what it asks for must lie where the
- * first request said. One that is older than all resources, or differs, is dropped. IBA 9.7.5.1.3
+ * A READ that comes again may ask for the rest of it only; its range must lie where the first
+ * request said. A READ older than all resources, or a different one, is dropped. IBA 9.7.5.1.3
  */
 static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr,
 			vb_time now)

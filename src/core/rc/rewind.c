@@ -121,7 +121,7 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 	if (qp->sr)
 		qp->hca->repeat->progressed(qp, now);
 	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
-		/* What was about to be resent arrived after all. */
+		/* The packets about to be resent arrived after all. */
 		req->psn_nxt = req->psn_una;
 		qp->sq.nxt = qp->sq.head;
 	}

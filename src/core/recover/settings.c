@@ -19,7 +19,7 @@ const struct vb_recovery vb_recovery_default = {
     .roce_adp_retrans_en = true,
     .roce_slow_restart_en = true,
     .dc_half_handshake_en = true,
-    /* What is measured on ConnectX-5 and -6: a timeout below 12 behaves like 12. */
+    /* Measured on ConnectX-5 and -6: a timeout below 12 behaves like 12. */
     .min_ack_timeout = 12,
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the ROCE_ACCL register switches in the transport, as the transport reads it: one plain
- * struct per adapter, in the register's own units and encodings, with the presets and the rules for
- * it.
+ * The switches in the ROCE_ACCL register as the transport reads them: one plain struct per adapter,
+ * in the register's own units and encodings, with the presets and the rules for it.
  *
- * Who owns a vb_hca hands it a whole struct, at creation (vb_hca_config.recovery) or later
+ * The owner of a vb_hca hands it a whole struct, at creation (vb_hca_config.recovery) or later
  * (vb_hca_set_recovery() in core/hca.h); nothing is ever half applied. A struct of zeros switches
  * everything off: the fixed timer of IBA 9.7.6.1.3 and go-back-N. ADP-01...32, REG-01...31
  */
@@ -76,7 +75,7 @@ struct vb_recovery {
 	uint8_t adp_retx_profile_id; /* 0: vb_adp_firmware, > 0: profile. ADP-28 */
 	struct vb_adp_profile profile;
 
-	/* What the register does not carry. */
+	/* Settings that the register does not carry. */
 	uint8_t min_ack_timeout; /* a QP's timeout counts as at least this exponent; 0: no limit */
 	uint8_t adp_timeout_stretch;  /* enum vb_timer_stretch, of adaptive timers */
 	bool adp_dec_per_flight;      /* one decrement for all that was in flight. ADP-22 */
@@ -106,8 +105,8 @@ void vb_recovery_set_lossless(struct vb_recovery *r);
 
 /*
  * How often adaptive timers fired, by the value that they had been set to: slots 0...63 are
- * 1 us << slot, slots 64...95 are caps by a QP's timeout, 4.096 us << (slot - 64). What
- * ADP_RETX_HISTOGRAM is made of. One writer; every slot is one aligned word. REG-34
+ * 1 us << slot, slots 64...95 are caps by a QP's timeout, 4.096 us << (slot - 64). The
+ * source of ADP_RETX_HISTOGRAM. One writer; every slot is one aligned word. REG-34
  */
 #define VB_ADP_FIRED_SLOTS 96
 struct vb_adp_fired {
@@ -121,7 +120,7 @@ static inline uint64_t vb_adp_fired_ns(unsigned slot)
 	return slot < 54 ? UINT64_C(1000) << slot : UINT64_MAX;
 }
 
-/* What is wrong with a profile or settings: the register's name of the field, the index of the
+/* A fault in a profile or settings: the register's name of the field, the index of the
  * range it stands in or -1, and the rule it breaks as half a sentence ("must be ..."). */
 struct vb_recovery_fault {
 	const char *field, *rule;

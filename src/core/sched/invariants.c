@@ -80,7 +80,7 @@ static void assert_psns(const struct vb_qp *qp)
 	VB_ASSERT_ALL((int32_t)(req->rsn_post - req->rsn_acked) >= 0);
 }
 
-/* What counts in flight, and the timer that watches over it. */
+/* The bytes in flight, and the timer that watches over them. */
 static void assert_flight(const struct vb_qp *qp)
 {
 	const struct vb_requester *req = &qp->req;

@@ -14,7 +14,7 @@
 #include <errno.h>
 
 #define NS_KBIT UINT64_C(8000000) /* a byte at 1 kb/s, ns */
-/* Unused time of a QP without a burst of its own: what a thread that is woken comes late anyway. */
+/* Unused time of a QP without a burst of its own: a woken thread is that late anyway. */
 #define BURST_BYTES 65536u
 #define BURST_NS (100 * VB_USEC)
 
@@ -46,7 +46,7 @@ int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
 		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_QP);
 	if (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD)
 		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_STATE, .value = qp->state);
-	/* What is owed stays owed: setting a rate again and again gains nothing. */
+	/* The debt stays: setting a rate again and again gains nothing. */
 	qp->pace.set_kbps = kbps;
 	qp->pace.burst = burst;
 	vb_pace_take_path(qp, qp->attr.path_kbps);
@@ -96,7 +96,7 @@ vb_time vb_pace_at(const struct vb_qp *qp, vb_time now)
 
 	if (p->next <= now)
 		return now;
-	/* Half of what is kept: what becomes due meanwhile leaves as one GSO batch. */
+	/* Half of the time kept: packets that are due by then leave as one GSO batch. */
 	return vb_time_after(p->next, time_kept(qp) / 2);
 }
 

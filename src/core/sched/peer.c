@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is in flight towards one remote address, all QPs together. UDP has no link flow control, so
+ * Bytes in flight towards one remote address, all QPs together. UDP has no link flow control, so
  * the adapter bounds it: a QP that finds the window full waits here and is let in, in order, as
  * acknowledgements make room.
  */

@@ -21,7 +21,7 @@ struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid);
 void vb_peer_put(struct vb_hca *h, struct vb_peer *p);
 /* Lets one waiting QP look again when there is room. */
 void vb_peer_wake(struct vb_hca *h, struct vb_peer *p);
-/* What the QP has in flight has changed. */
+/* The QP's bytes in flight have changed. */
 void vb_req_update_inflight(struct vb_qp *qp);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may send, see sched.c. */
+/* The QPs that may send, see sched.c. */
 #ifndef VB_CORE_SCHED_SCHED_H
 #define VB_CORE_SCHED_SCHED_H
 

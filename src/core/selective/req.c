@@ -42,7 +42,7 @@ static bool is_request(struct vb_qp *qp, struct vb_psn psn)
 	return k == 0 || (qp->piece_pkts && k % qp->piece_pkts == 0);
 }
 
-/* What the report says is missing, in the form that all checks have passed. */
+/* The missing packets by the report, in the form that all checks have passed. */
 struct report {
 	const uint8_t *run;
 	uint32_t run_cnt;
@@ -75,8 +75,8 @@ static bool report_parse(const struct vb_qp *qp, const struct vb_hdr *hdr, const
 }
 
 /*
- * How far the report goes: what is missing beyond a run that had no room is not in it. From psn_nxt
- * on everything is about to be sent anyway.
+ * How far the report goes: packets missing beyond a run that had no room are not in it. From
+ * psn_nxt on everything is about to be sent anyway.
  */
 static struct vb_psn report_end(const struct vb_qp *qp, const struct report *rep)
 {
@@ -105,9 +105,9 @@ static bool report_misses(const struct report *rep, struct vb_psn psn)
 }
 
 /*
- * What the report says of the holes that are known: those that it reaches and does not name have
- * arrived; those that were sent again and still miss are lost once more when something that left
- * after them has arrived. Reports overtake each other: an older one knows less, and undoes nothing.
+ * Updates the known holes by a report: holes that it reaches and does not name have arrived; holes
+ * that were sent again and are still missing are lost once more when a packet that left after them
+ * has arrived. Reports overtake each other: an older one knows less, and undoes nothing.
  */
 static bool holes_update(struct vb_sr *sr, const struct report *rep, struct vb_psn end)
 {

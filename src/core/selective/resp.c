@@ -133,7 +133,7 @@ enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 	bool kept = false, opens_gap = false;
 
 	if (vb_psn_span(resp->epsn, hdr->psn) < VB_SR_WINDOW) {
-		/* What answers READs and atomics depends on everything before: they come again. */
+		/* Answers of READs and atomics depend on all before: such requests come again. */
 		if (!vb_op_is_answered(hdr))
 			kept = packet_keep(qp, hdr->psn, rx);
 		opens_gap = vb_psn_before(sr->high, hdr->psn);
@@ -170,14 +170,14 @@ static void advance_kept(struct vb_qp *qp, struct vb_psn from)
 	struct vb_sr *sr = qp->sr;
 	uint32_t n = vb_psn_span(from, qp->resp.epsn);
 
-	/* A READ takes many PSNs; what came with one of them was no request. */
+	/* A READ takes many PSNs; a packet that came with one of them was no request. */
 	for (uint32_t i = 0; sr->kept_cnt && i < n && i < VB_SR_WINDOW; i++)
 		release_kept(qp, vb_psn_add(from, i));
 	if (vb_psn_before(sr->high, qp->resp.epsn))
 		sr->high = qp->resp.epsn;
 }
 
-/* What was kept has been carried out as well: acknowledged at once, or more is missing. */
+/* The kept requests were carried out as well: acknowledged at once, or more is missing. */
 VB_COLD static void report_on(struct vb_qp *qp)
 {
 	struct vb_responder *resp = &qp->resp;

@@ -53,7 +53,7 @@ struct vb_sr_gap {
 	struct vb_psn first;
 	uint32_t pkts;
 	uint32_t asked; /* number of the request that asked for them again; 0: none, it is due */
-	struct vb_psn stamp; /* psn_max then: what answers a later PSN has overtaken this */
+	struct vb_psn stamp; /* psn_max then: an answer to a later PSN has overtaken this */
 	vb_time asked_at;
 };
 
@@ -64,9 +64,8 @@ struct vb_sr {
 	/* Requester. */
 	enum vb_sr_peer peer;
 	uint32_t hole_cnt, due_cnt; /* due: not resent yet */
-	struct vb_psn
-	    psn_told; /* what reports have said of everything before it is in the account */
-	uint32_t wqe; /* where the last search for a PSN ended */
+	struct vb_psn psn_told;     /* reports on all PSNs before it are in the account */
+	uint32_t wqe;               /* where the last search for a PSN ended */
 	struct vb_sr_hole hole[VB_SR_HOLES];
 	/* The shortest round trip so far, from a packet that leaves for the first time to the first
 	 * news of it or of a later one; VB_NEVER: none was seen. An answer that comes sooner after
@@ -96,7 +95,7 @@ struct vb_sr {
 	struct vb_run repeat[VB_SR_REPEATS]; /* ring, in the order in which they were asked for */
 };
 
-/* What the HCA hangs in: hooks.c. */
+/* The hooks that the HCA hangs in: hooks.c. */
 extern const struct vb_repeat_hooks vb_sr_hooks;
 
 /* resp.c, as the hooks offer and end have them. */

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What became of a packet: it is done with, or it has to wait. */
+/* The fate of a packet: it is done with, or it has to wait. */
 enum fate { DONE, WAITS };
 
 static uint32_t peer_of(const struct vb_hca *h, uint32_t number)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One target, SRQs of several HCAs. Each process of a host is an HCA of its own, and all packets
- * for a target arrive at the one that made it, its owner. What a request needs - receive WQE, CQ,
- * PD, memory - is where its SRQ is. So the responder's state travels: it
+ * for a target arrive at the one that made it, its owner. The objects a request needs - receive
+ * WQE, CQ, PD, memory - are where its SRQ is. So the responder's state travels: it
  * migrates from the owner, with the packet that is for another HCA, to a holder there, a target QP
  * that nobody addresses. The holder is an ordinary responder, and sends its answers itself: an
  * initiator sees the same numbers and addresses from both. While the state is away the owner hands
@@ -10,9 +10,8 @@
  * state and has returned it. At each time one HCA has the state, and it alone acts for the target.
  * IBA A14.3
  *
- * Neither side trusts the other with more than the target: what arrives is checked like what comes
- * from the wire. A message names the migration by a serial number, so that what is late finds
- * nobody.
+ * Neither side trusts the other with more than the target: messages are checked like packets from
+ * the wire. A message names the migration by a serial number, so that a late message finds nobody.
  */
 #ifndef VB_CORE_SHARE_MIGRATION_H
 #define VB_CORE_SHARE_MIGRATION_H

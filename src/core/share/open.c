@@ -78,7 +78,7 @@ static void ask_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg 
 	struct vb_xrc_msg to = *m;
 
 	q.opens = m->kind == VB_XRC_OPEN;
-	/* Who asks has it open. */
+	/* The HCA that asks has it open. */
 	q.err = qp ? opener_add(qp, peer) : -ENOENT;
 	if (!q.err) {
 		struct vb_xrc_opener *o = opener_find(qp, peer);
@@ -98,7 +98,7 @@ static void ask_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg 
 	if (qp)
 		vb_qp_query(qp, &q.attr);
 	to.kind = VB_XRC_ANSWER;
-	/* Lost, when there is no room: who waits for it asks again. */
+	/* Lost, when there is no room: the HCA that waits for it asks again. */
 	(void)vb_xrc_send(h, peer, &to, &q);
 }
 
@@ -161,7 +161,7 @@ static bool openers_tell(struct vb_xrc_openers *os)
 
 		int err = m.events ? vb_xrc_send(os->qp->hca, o->peer, &m, NULL) : 0;
 
-		/* Who is not there is found by the probe. */
+		/* The probe finds an HCA that is not there. */
 		if (err != -EAGAIN)
 			o->events = 0;
 		waits |= err == -EAGAIN;

@@ -2,12 +2,12 @@
 /*
  * Handles of a target in other HCAs than the one that made it, its owner. A handle is a target QP
  * that nobody addresses and that stays in RESET: events of the target are raised for it, and
- * what is to be known or changed of the target is asked of the owner. The target lives at its
+ * queries and changes of the target are asked of the owner. The target lives at its
  * owner as long as anybody has it open, and ends with that HCA; then its handles are told.
  * ibv_open_qp(3), IBA A14.2
  *
  * Questions are asked again until there is an answer, and carry a number by which the owner knows
- * one that it has answered. What is lost when a mailbox is full is found by the probes: each handle
+ * one that it has answered. A message lost to a full mailbox is found by the probes: each handle
  * says once a second that it is there, and the owner asks one of those that have the target open.
  */
 #ifndef VB_CORE_SHARE_OPEN_H
@@ -47,7 +47,7 @@ struct vb_xrc_openers {
 /* A message of the kinds from VB_XRC_OPEN on; as vb_xrc_take_message(). */
 int vb_xrc_open_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
 
-/* Who has @qp, a target, open hears of @ev at the next vb_xrc_run(). */
+/* Each HCA that has @qp, a target, open hears of @ev at the next vb_xrc_run(). */
 void vb_xrc_tell_openers(struct vb_qp *qp, enum vb_async ev);
 /* Tells what was not told yet. */
 void vb_xrc_openers_run(struct vb_hca *h);

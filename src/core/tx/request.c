@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What packet @psn of a send WQE is: a pure function of the WQE, the PSN and the QP's constants.
+ * Packet @psn of a send WQE: a pure function of the WQE, the PSN and the QP's constants.
  * Nothing is changed by sending, so a resend is the same call again, and a READ is taken up in the
  * middle by asking for the request at a later PSN. IBA 9.4, 9.6, 9.7
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a send work request is, by its opcode: a row of core/wr_opcode.def. IBA 11.4.1.1 */
+/* The traits of a send work request, by its opcode: a row of core/wr_opcode.def. IBA 11.4.1.1 */
 #ifndef VB_CORE_TX_WR_H
 #define VB_CORE_TX_WR_H
 
@@ -16,7 +16,7 @@ enum vb_work_trait {
 	VB_WORK_INVALIDATES = 1 << 7, /* names an R_Key to invalidate */
 	VB_WORK_NO_SGES = 1 << 8,     /* has no data at all */
 	VB_WORK_OF_8_BYTES = 1 << 9,  /* its SGEs are 8 bytes, no more and no less */
-	VB_WORK_FETCHED = 1 << 10,    /* what it sends is fetched when it is posted */
+	VB_WORK_FETCHED = 1 << 10,    /* its value is fetched when it is posted */
 };
 
 /* The transports that take it; XRC takes what RC takes. */

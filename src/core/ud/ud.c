@@ -57,7 +57,7 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	uint32_t len;
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
 
-	/* What goes to many names no QP. IBT-19 */
+	/* A multicast packet names no QP. IBT-19 */
 	if (hdr->dqpn != VB_QPN_MULTICAST && vb_gid_is_multicast(&rx->path->dgid))
 		return VB_VERDICT_QPN;
 	if (hdr->deth.qkey != qp->attr.qkey)

@@ -100,7 +100,7 @@ static int srq_insert(struct vb_hca *h, struct vb_srq *srq)
 	return -ENOMEM;
 }
 
-/* What an XRC SRQ loses when it goes: its number, and the targets that were at work on it. */
+/* An XRC SRQ that goes loses its number, and the targets that were at work on it. */
 static void srq_removed(struct vb_srq *srq)
 {
 	struct vb_hca *h = srq->xrcd->hca;

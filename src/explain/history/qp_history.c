@@ -84,7 +84,7 @@ static void judge_event(struct vb_qp_history *t, const struct vb_trace_event *ev
 		t->state = VB_QP_HISTORY_OPEN;
 		break;
 	default:
-		/* What is reported missing is sent again without going back: no danger. */
+		/* A packet reported missing is sent again without going back: no danger. */
 		if (t->state == VB_QP_HISTORY_NONE)
 			t->state = VB_QP_HISTORY_RECOVERED;
 		break;
@@ -117,7 +117,7 @@ void vb_qp_history_add(struct vb_qp_history *t, const struct vb_trace_event *ev,
 		t->last[(t->cnt - VB_QP_HISTORY_FIRST) % VB_QP_HISTORY_LAST] = *ev;
 	if (t->cnt < UINT32_MAX)
 		t->cnt++;
-	/* What failed is told by how the QP stood then: its queues are flushed right after. */
+	/* The QP's view at the failure tells what failed: its queues are flushed right after. */
 	if (view && !(t->state == VB_QP_HISTORY_FAILED && ev->id == VB_TRACE_QP_STATE))
 		t->view = *view;
 }

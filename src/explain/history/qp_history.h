@@ -6,7 +6,7 @@
  * trouble has no history and pays nothing.
  *
  * A time of trouble begins with the first thing that goes wrong and ends with progress
- * (RECOVERED); what goes wrong after that begins the next one.
+ * (RECOVERED); the next thing that goes wrong begins the next one.
  */
 #ifndef VB_EXPLAIN_HISTORY_QP_HISTORY_H
 #define VB_EXPLAIN_HISTORY_QP_HISTORY_H
@@ -60,12 +60,12 @@ uint32_t vb_qp_history_kept(const struct vb_qp_history *t);
 uint32_t vb_qp_history_left_out(const struct vb_qp_history *t);
 const struct vb_trace_event *vb_qp_history_event(const struct vb_qp_history *t, uint32_t i);
 
-/* Makes a view that another program wrote safe to use: what no bool or MTU can be becomes one. */
+/* Makes a view that another program wrote safe to use: impossible bools and MTUs become valid. */
 void vb_view_heal(struct vb_qp_view *v);
 
 /*
- * The histories of one process, in sets of VB_QP_HISTORY_WAYS by QPN. What @used has no bit of was
- * never touched, so that places without a history cost no memory where zero pages are free.
+ * The histories of one process, in sets of VB_QP_HISTORY_WAYS by QPN. A place without bit in @used
+ * was never touched, so that places without a history cost no memory where zero pages are free.
  */
 #define VB_QP_HISTORIES 512u
 #define VB_QP_HISTORY_WAYS 8u

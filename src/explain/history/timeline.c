@@ -77,7 +77,7 @@ static void write_move(struct writer *w, const struct vb_trace_event *ev)
 		more(w, " (range %u)", (unsigned)ev->arg[3]);
 }
 
-/* What waits was sent when the wait began, or, where that is not known, a timer's length before. */
+/* The PSN was sent when the wait began, or, where that is not known, a timer's length before. */
 static void write_sent(struct writer *w, const struct vb_trace_event *ev, vb_time at)
 {
 	const struct vb_qp_history *t = w->history;
@@ -280,10 +280,10 @@ static void write_begin(struct writer *w)
 		add(w, VB_ROW_SENT, at, at, "sent what is acknowledged late, or never");
 }
 
-/* What is to come, of a QP that is still at it. */
+/* The events to come, of a QP that is still at it. */
 static void write_next(struct writer *w, const struct vb_qp_view *v)
 {
-	/* The view may be older than the last events: what was to come then has come. */
+	/* The view may be older than the last events: the events to come then have come. */
 	if (v->is_rnr_wait && v->rnr_at != VB_NEVER && v->rnr_at >= w->last)
 		add(w, VB_ROW_NEXT, w->last, v->rnr_at,
 		    "to come: sends again, unless a receive is "

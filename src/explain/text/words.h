@@ -10,7 +10,7 @@
 #define VB_LINES_MAX 12u
 #define VB_LINE_MAX 360u
 
-/* Sentences, in order. What does not fit is cut at the end of a line, or left out. */
+/* Sentences, in order. Text that does not fit is cut at the end of a line, or left out. */
 struct vb_lines {
 	uint32_t cnt;
 	char text[VB_LINES_MAX][VB_LINE_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A packet in a queue of an InfiniBand port. Whoever owns the packet embeds it. */
+/* A packet in a queue of an InfiniBand port. The owner's struct for the packet embeds it. */
 #ifndef VB_FABRIC_IB_ITEM_H
 #define VB_FABRIC_IB_ITEM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state of an InfiniBand link as one of its ports sees it: what may pass, how it changes, and
- * what two ports agree on when they train. The tables are in link_state.def. IBA 7.2.7, 5.6.4,
+ * The state of an InfiniBand link as one of its ports sees it: which packets pass, how it changes,
+ * and what two ports agree on when they train. The tables are in link_state.def. IBA 7.2.7, 5.6.4,
  * 14.2.5.6; items LNK-30 to LNK-32, LNK-35
  */
 #ifndef VB_FABRIC_IB_LINK_STATE_H
@@ -44,7 +44,7 @@ enum vb_phys_state {
 /* Changes @state as the event says. -EINVAL: the event is not legal there, nothing changes. */
 int vb_link_state_change(uint8_t *state, enum vb_link_event event);
 
-/* What passes in @state: management and flow control packets, or data. */
+/* Whether packets pass in @state: management and flow control packets, or data. */
 bool vb_link_may_send(uint8_t state, bool data);
 bool vb_link_may_receive(uint8_t state, bool data);
 

@@ -6,9 +6,9 @@
  * to 7.9, 18.2.5.4; items LNK-10 to LNK-31, LNK-36, LNK-38, LNK-39
  *
  * Its owner, a channel adapter, a switch or a router, puts packets in with vb_ib_port_enqueue() and
- * takes what leaves with vb_ib_port_poll_transmit() whenever the line is free. What comes from the
- * line passes vb_ib_port_receive(); a packet that it accepts lies in the buffer of its lane until
- * the owner gives the room back.
+ * takes what leaves with vb_ib_port_poll_transmit() whenever the line is free. A packet from the
+ * line passes vb_ib_port_receive(); if accepted, it lies in the buffer of its lane until the owner
+ * gives the room back.
  */
 #ifndef VB_FABRIC_IB_PORT_H
 #define VB_FABRIC_IB_PORT_H
@@ -76,7 +76,7 @@ struct vb_ib_port {
 	struct vb_ib_counters counters;
 };
 
-/* What leaves the port. */
+/* A packet that leaves the port. */
 struct vb_ib_out {
 	struct vb_ib_item *item; /* a packet; NULL: a flow control packet */
 	uint8_t flow[VB_FLOW_LEN];

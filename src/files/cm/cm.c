@@ -172,7 +172,7 @@ static int ask_with_events(int fd, struct vb_cm_call *call, struct vb_cm_answer 
 	memcpy(seq, call->body + call->len, cnt * sizeof seq[0]);
 	while (!rc && (answer->status == -EINPROGRESS || answer->status == -EALREADY)) {
 		if (answer->status == -EALREADY) {
-			/* Another process is at it: what lies there is for that one to take. */
+			/* Another process is at it: the events there are for that one to take. */
 			sched_yield();
 		} else {
 			cnt += vb_cm_event_return(fd, seq + cnt, VB_UCMA_OUT_MAX - cnt);
@@ -231,7 +231,7 @@ static void *reply_address(uint32_t cmd, const uint8_t *body, size_t len)
 	return user_address(address);
 }
 
-/* What SET_OPTION points at goes along. Returns 0 or a negative errno. */
+/* The value that SET_OPTION points at goes along. Returns 0 or a negative errno. */
 static int add_extra(struct vb_cm_call *call, const uint8_t *body, size_t len)
 {
 	struct rdma_ucm_set_option option;
@@ -332,7 +332,7 @@ static ssize_t write_result(ssize_t rc, size_t len)
 	return -1;
 }
 
-/* GET_EVENT as the kernel takes it; what is wrong with any other one the broker says. */
+/* GET_EVENT as the kernel takes it; the broker says what is wrong with any other one. */
 static bool asks_event(const struct rdma_ucm_cmd_hdr *h)
 {
 	return h->cmd == RDMA_USER_CM_CMD_GET_EVENT && h->in >= sizeof(struct rdma_ucm_get_event) &&

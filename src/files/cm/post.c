@@ -11,7 +11,7 @@ void vb_cm_posts_save(const struct vb_cm_page *page)
 {
 	uint32_t pending = vb_cm_page_pending(page);
 
-	/* What was left before has been posted to this page. */
+	/* Commands that were left before have been posted to this page. */
 	left.cnt = 0;
 	while (left.cnt < pending) {
 		left.post[left.cnt] = *vb_cm_page_pending_at(page, left.cnt);

@@ -91,8 +91,8 @@ static bool is_open(int fd)
 	return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-/* Who was alive a moment ago is not asked again: a program asks the broker's earlier answers
- * several times in a row. */
+/* A broker that was alive a moment ago is not asked again: a program asks the broker's earlier
+ * answers several times in a row. */
 bool vb_cm_is_alive(void)
 {
 	if (was_alive())
@@ -111,7 +111,7 @@ static void broker_see(uint64_t number)
 	__atomic_store_n(&session.seen.broker, number, __ATOMIC_SEQ_CST);
 }
 
-/* Without the mutex: the number of the broker that serves; 0: who has the mutex finds out. */
+/* Without the mutex: the number of the broker that serves; 0: the holder of the mutex finds out. */
 static uint64_t broker_seen(void)
 {
 	uint64_t number = __atomic_load_n(&session.seen.broker, __ATOMIC_SEQ_CST);
@@ -411,8 +411,7 @@ bool vb_cm_post(struct vb_cm_call *call, int64_t number)
 	struct vb_cm_page *page = session.page;
 	struct vb_cm_post post = {.channel = call->channel, .len = call->len};
 
-	/* Who sees that a broker has come after the one that was killed is the thread of a context.
-	 */
+	/* The thread of a context sees that a broker has come after the one that was killed. */
 	if (!page || number != session.number || !session_is_good() ||
 	    call->len > sizeof post.body || vb_cm_page_pending(page) == VB_CM_POSTS ||
 	    !vb_broker_has_clients())

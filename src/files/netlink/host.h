@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the messages of NETLINK_RDMA tell of: devices, counters, QPs and connections of this host as
- * they are now. */
+/* The objects that messages of NETLINK_RDMA tell of: devices, counters, QPs and connections of this
+ * host as they are now. */
 #ifndef VB_FILES_NETLINK_HOST_H
 #define VB_FILES_NETLINK_HOST_H
 

@@ -14,7 +14,7 @@ struct vb_nl_out {
 	uint8_t *buf;
 	size_t len, room;
 	size_t at;     /* of the message that is being written */
-	int err;       /* 0, or -ENOMEM: what is in @buf is worth nothing */
+	int err;       /* 0, or -ENOMEM: the bytes in @buf are worth nothing */
 	uint32_t port; /* of the socket that asked */
 };
 
@@ -41,8 +41,8 @@ void vb_nl_string(struct vb_nl_out *o, uint16_t type, const char *s);
 size_t vb_nl_nest(struct vb_nl_out *o, uint16_t type);
 void vb_nl_nest_end(struct vb_nl_out *o, size_t nest);
 
-/* Attribute @type of the request @h, a message of @h->nlmsg_len bytes that are all there: its
- * bytes and their number, or NULL. What is damaged has no attributes. */
+/* Attribute @type of the request @h, a message of @h->nlmsg_len bytes that are all there: its bytes
+ * and their number, or NULL. A damaged attribute ends the search. */
 const void *vb_nl_find(const struct nlmsghdr *h, uint16_t type, size_t *size);
 
 /* A number of 32 bits: @otherwise when the attribute is not there or has another size. */

@@ -168,7 +168,7 @@ static int put_file(struct vb_nl_out *o, const struct nlmsghdr *request)
 	return 0;
 }
 
-/* What asks for no device. */
+/* Answers a request that asks for no device. */
 static int answer_host(struct vb_nl_out *o, const struct nlmsghdr *request, unsigned op)
 {
 	vb_nl_begin(o, request, request->nlmsg_type, 0);

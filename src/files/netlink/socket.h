@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A socket of NETLINK_RDMA as a program has it. What the program holds is a datagram socket that is
+ * A socket of NETLINK_RDMA as a program has it. The program holds a datagram socket that is
  * connected to itself: a request that it sends is answered at once (nldev.h), and the answers lie
  * in the socket's own queue. So poll(2), epoll, O_NONBLOCK, dup(2) and fork(2) are the kernel's.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The other calls that take a path: they are made with the path in the broker's tree. What they say
- * of it is what holds there; realpath(3) leads to the tree's own names.
+ * The other calls that take a path: they are made with the path in the broker's tree. Their answers
+ * are true of that path; realpath(3) leads to the tree's own names.
  */
 #include "files/calls.h"
 #include "files/next.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The status of files: what is in the broker's tree is looked at there, and what stands for a
+ * The status of files: a file of the broker's tree is looked at there, and a file that stands for a
  * device is shown as that character device. stat(2), statx(2)
  */
 #include "files/calls.h"
@@ -28,7 +28,7 @@ static void show_device(struct stat *st, dev_t rdev)
 	st->st_blocks = 0;
 }
 
-/* What a call returns that has filled in @st. */
+/* Returns the result @rc of a call that has filled in @st. */
 static int show_path(int rc, struct stat *st)
 {
 	if (!rc && vb_tree_is_node(st->st_dev, st->st_mode))

@@ -174,7 +174,7 @@ static ssize_t receive_message(int fd, struct vb_subnet_prefix *prefix, void *to
 	return n;
 }
 
-/* What a read of @len bytes gets of a message of @whole: MAD-14, MAD-15 */
+/* The error of a read of @len bytes for the message of @p; 0: none. MAD-14, MAD-15 */
 static int check_room(const struct vb_subnet_prefix *p, size_t len)
 {
 	size_t first = p->hdr_len + VB_MAD_LEN;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Open /dev/infiniband/umadN and issmN of a node of a fabric. What a program has open is one end of
- * a pair of sockets, so that poll(2), O_NONBLOCK, fork(2) and a last close do what they should. A
- * write that cannot be refused goes by this socket; other writes, and ioctls, are calls to the
- * fabric's process. MAD-01 to MAD-05, MAD-11, MAD-14
- * to MAD-17, MAD-23
+ * Open /dev/infiniband/umadN and issmN of a node of a fabric. The descriptor that a program has
+ * open is one end of a pair of sockets, so that poll(2), O_NONBLOCK, fork(2) and a last close do
+ * what they should. A write that cannot be refused goes by this socket; other writes, and ioctls,
+ * are calls to the fabric's process. MAD-01 to MAD-05, MAD-11, MAD-14 to MAD-17, MAD-23
  */
 #ifndef VB_FILES_UMAD_UMAD_H
 #define VB_FILES_UMAD_UMAD_H

@@ -10,7 +10,7 @@
 #include "link/ib/map.h"
 #include "link/link.h"
 
-/* What vb_link_config.fabric points to. */
+/* The configuration that vb_link_config.fabric points to. */
 struct vb_ib_link_config {
 	const struct vb_ib_map *map;
 	size_t map_size;             /* of the mapping, for its owner */
@@ -22,7 +22,7 @@ struct vb_ib_link_config {
 /* The driver of cfg->fabric, before cfg->lower. -ENOMEM, -EINVAL: there is no fabric. */
 int vb_ib_link_open(struct vb_link **out, const struct vb_link_config *cfg);
 
-/* A link to nobody: what is sent there is a discard of its port. */
+/* A link to nobody: a packet sent there is a discard of its port. */
 int vb_nowhere_open(struct vb_link **out, const struct vb_link_config *cfg);
 
 #endif

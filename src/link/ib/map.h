@@ -64,7 +64,7 @@ struct vb_ib_map_mask {
 	uint16_t word[VB_IB_MASK_WORDS];
 };
 
-/* What the data of programs adds to the counters of a port. */
+/* The counts that the data of programs adds to the counters of a port. */
 struct vb_ib_map_counters {
 	uint64_t xmit_data, rcv_data, xmit_packets, rcv_packets; /* words and packets */
 	uint64_t xmit_discards, rcv_discards, relay_errors;
@@ -74,7 +74,7 @@ struct vb_ib_map_counters {
 	uint64_t rsv[4];
 };
 
-/* What tells one route from another. */
+/* The key that tells one route from another. */
 struct vb_ib_key {
 	uint32_t port; /* the sender's */
 	uint16_t dlid, pkey;
@@ -150,7 +150,7 @@ struct vb_ib_routes {
 /* Places are bytes from the beginning. */
 struct vb_ib_map {
 	uint32_t magic, version;
-	uint64_t size, shared_at; /* in all; what programs write begins there */
+	uint64_t size, shared_at; /* in all; the part that programs write begins there */
 	uint32_t generation;
 	uint32_t node_cnt, port_cnt, lft_cnt, lanes_cnt;
 	uint64_t nodes_at, ports_at, lanes_at, lfts_at, mfts_at, counters_at, routes_at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The routes that a process remembers, and what it sent by them, see route.h. The counters of a
- * route only grow, and only their sender writes them; who holds the lock adds what is new of them
+ * route only grow, and only their sender writes them; the holder of the lock adds their new counts
  * to the ports of the route. So a packet costs its sender two additions in memory that nobody else
  * writes, however long its way is.
  */
@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* Whoever holds the lock needs it for some microseconds, unless it is stopped. */
+/* The holder of the lock needs it for some microseconds, unless it is stopped. */
 #define LOCK_ATTEMPTS 1000u
 /* A change of the map takes less; a process that was killed in the middle of one leaves it so. */
 #define CHANGE_ATTEMPTS 1000u
@@ -38,7 +38,7 @@ static void counter_add(uint64_t *to, uint64_t n)
 	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
-/* What a trap of the switch says of a packet that one of its ports barred. FAB-36 */
+/* Notes what a trap of the switch says of a packet that one of its ports barred. FAB-36 */
 static void note_barred(const struct vb_ib_map *m, const struct vb_ib_key *key,
 			struct vb_ib_map_counters *c)
 {
@@ -118,8 +118,8 @@ static void tree_add_up(const struct vb_ib_map *m, struct vb_ib_tree *t)
 	}
 }
 
-/* What @r has new goes to the ports of its way. The other side may be anybody's: each number is
- * looked at. */
+/* Adds the new counts of @r to the ports of its way. The other side may be anybody's: each number
+ * is looked at. */
 static void add_up(const struct vb_ib_map *m, struct vb_ib_route *r)
 {
 	uint64_t packets = __atomic_load_n(&r->packets, __ATOMIC_ACQUIRE) - r->taken_packets;

@@ -12,8 +12,8 @@
  * use, and no harm. */
 void vb_ib_walk(const struct vb_ib_map *m, const struct vb_ib_key *key, struct vb_ib_route *r);
 
-/* What becomes of a packet with @key, which came by port @in_port of the node, on the link of its
- * port @out. VB_IB_PASSES: it is at the other end. */
+/* The fate of a packet with @key, which came by port @in_port of the node, on the link of its port
+ * @out. VB_IB_PASSES: it is at the other end. */
 struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_key *key,
 				uint8_t in_port, uint32_t out);
 

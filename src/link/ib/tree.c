@@ -31,7 +31,7 @@ static bool switch_was_passed(const struct growth *g, uint32_t in)
 	return false;
 }
 
-/* What becomes of a copy that came to port @in. An adapter sends nothing on. */
+/* The fate of a copy that came to port @in. An adapter sends nothing on. */
 static uint32_t fate_at(const struct growth *g, uint32_t in)
 {
 	uint32_t node = vb_ib_map_ports(g->m)[in].node;

@@ -131,7 +131,7 @@ void vb_ib_walk(const struct vb_ib_map *m, const struct vb_ib_key *key, struct v
 	r->key = *key;
 	r->hop_cnt = 0;
 	r->mtu = UINT8_MAX;
-	/* What a port sends to itself does not leave it, but the port has to be at work. */
+	/* A packet from a port to itself does not leave it, but the port has to be at work. */
 	if (key->port >= m->port_cnt || !vb_ib_map_ports(m)[key->port].may_send) {
 		end_walk(&w, key->port >= m->port_cnt ? VB_IB_LOST : VB_IB_SENT_NOT, key->port);
 		return;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fault middleware, see fault.h. What becomes of each packet is decided by vb_fault_decide()
- * alone. */
+/* The fault middleware, see fault.h. vb_fault_decide() alone decides the fate of each packet. */
 #include "link/middle/fault.h"
 
 #include "link/middle/held.h"
@@ -26,7 +25,7 @@ struct fault_link {
 	uint32_t active; /* ports that have rules */
 	struct vb_held_queue tx, rx;
 	struct vb_list given; /* held packets that the last recv has handed out */
-	/* What one call sends at once, and what one call has received. */
+	/* Packets that one call sends at once, and packets that one call has received. */
 	struct vb_tx_batch out;
 	struct vb_path out_path[VB_TX_BATCH_PKTS];
 	struct vb_tx_fate out_fate[VB_TX_BATCH_PKTS];
@@ -68,7 +67,7 @@ static void refuse_held(struct fault_link *l, const struct vb_tx *tx, uint16_t m
 	tap_dropped(l, tx, mark | VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
 }
 
-/* Sends what has gathered; what the link below cannot take now waits for it here. */
+/* Sends the gathered packets; those that the link below cannot take now wait for it here. */
 static void flush_gathered(struct fault_link *l, vb_time now)
 {
 	struct vb_tx_batch *b = &l->out;

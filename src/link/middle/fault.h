@@ -4,8 +4,8 @@
  * the engine and the links and drops, doubles, delays, reorders, marks and damages packets in
  * both directions. Without rules it hands every call through.
  *
- * Packets that are held back are copied, and their number is bounded: what does not fit is dropped
- * and counted, as a full queue on a cable would.
+ * Packets that are held back are copied, and their number is bounded: a packet that does not fit is
+ * dropped and counted, as a full queue on a cable would.
  */
 #ifndef VB_LINK_MIDDLE_FAULT_H
 #define VB_LINK_MIDDLE_FAULT_H
@@ -32,12 +32,12 @@ struct vb_fault_link_config {
 /* Returns 0 and the link in *out, or -ENOMEM. */
 int vb_fault_link_open(struct vb_link **out, const struct vb_fault_link_config *cfg);
 
-/* The rules of HCA port @port from @now on, instead of those it had; none in @spec: no faults. What
- * is held back goes on as it was decided. -ENOMEM: the port has no rules now. */
+/* The rules of HCA port @port from @now on, instead of its old ones; none in @spec: no faults.
+ * Packets that are held back go on as decided. -ENOMEM: the port has no rules now. */
 int vb_fault_link_set(struct vb_link *l, uint8_t port, const struct vb_fault_spec *spec,
 		      uint64_t seed, vb_time now);
 
-/* What the rules of HCA port @port have met so far; NULL: there are none. */
+/* The state of the rules of HCA port @port, with their counts so far; NULL: there are none. */
 const struct vb_fault *vb_fault_link_state(const struct vb_link *l, uint8_t port);
 
 #endif

@@ -9,8 +9,8 @@
  * how much it has taken. The ring is mapped twice in a row (link/memory.h), so that a GSO batch
  * never wraps.
  *
- * What the reader finds is checked against the GSO batch's bounds, and what decides anything is
- * copied first: nothing that the writer changes afterwards leads outside of the ring.
+ * Values that the reader finds are checked against the GSO batch's bounds, and copied first if they
+ * decide anything: nothing that the writer changes afterwards leads outside of the ring.
  */
 #ifndef VB_LINK_SHM_RING_H
 #define VB_LINK_SHM_RING_H
@@ -35,7 +35,7 @@
 #define VB_RING_COPY_MAX 256u
 #define VB_RING_COPY_BYTES (VB_HDR_MAX + VB_RING_COPY_MAX + 8)
 
-/* What the two sides share in front of the ring. */
+/* The memory in front of the ring that the two sides share. */
 struct vb_ring_head {
 	uint64_t taken; /* bytes, written by the reader */
 };
@@ -52,13 +52,13 @@ struct vb_ring_tx {
 struct vb_ring_rx {
 	uint8_t *mem;
 	uint64_t tail;    /* where the GSO batch at hand begins, or the next one */
-	uint64_t taken;   /* what the writer has been told */
+	uint64_t taken;   /* the count that the writer has been told */
 	uint32_t at, len; /* of the GSO batch at hand: bytes read, and in all */
 	uint32_t left;    /* packets of it; 0: none is at hand */
 	bool is_broken;   /* the writer writes what no writer writes: nothing more is read */
 };
 
-/* What a GSO batch says of its packets. */
+/* The path and interface that a GSO batch gives for its packets. */
 struct vb_ring_way {
 	struct vb_path path; /* port is the writer's own */
 	uint32_t ifindex;    /* the writer's, of that port */

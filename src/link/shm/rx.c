@@ -18,7 +18,7 @@
 /* So long nobody sleeps without a look at it. */
 #define NAP_NS (500 * VB_USEC)
 #define SHM_ALONE_NS (20 * VB_MSEC)
-/* Wakeups that are taken at a time: whoever goes on sending them is heard again later. */
+/* Wakeups that are taken at a time: a sender that goes on is heard again later. */
 #define WAKEUPS_MAX 64u
 
 void vb_shm_source_forget(struct vb_shm *s, uint32_t i)
@@ -91,8 +91,8 @@ static void take_wakeups(struct vb_shm *s, bool all)
 	}
 	if (n == WAKEUPS_MAX)
 		s->rings--; /* the rest with the next recv */
-	/* Whoever sleeps at the wakeup endpoint may not have seen the message that was just taken
-	 * away. */
+	/* A thread that sleeps at the wakeup endpoint may not have seen the message that was just
+	 * taken away. */
 	if (s->parks)
 		(void)vb_wakeup_park(&s->cfg.wakeup[s->cfg.slot], &s->turn, VB_WAKEUP_WAITS);
 }

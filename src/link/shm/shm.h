@@ -6,8 +6,8 @@
  * everything else; it receives from both.
  *
  * A ring (ring.h) is made when the first packet for a process leaves, and handed in at the
- * receiver's wakeup endpoint (wakeup.h). What cannot be had, for lack of memory or descriptors,
- * goes by UDP.
+ * receiver's wakeup endpoint (wakeup.h). Without memory or descriptors for a ring, packets go by
+ * UDP.
  */
 #ifndef VB_LINK_SHM_SHM_H
 #define VB_LINK_SHM_SHM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sending by shared memory: finds the process a packet is for, makes the ring to it, and wakes it.
- * What is not for a process of this host, or has to be damaged on the wire, goes on to the link
- * below.
+ * A packet that is not for a process of this host, or has to be damaged on the wire, goes on to the
+ * link below.
  */
 #include "link/guard.h"
 #include "link/memory.h"
@@ -167,7 +167,7 @@ static uint32_t run_length(const struct vb_tx_batch *b, uint32_t from)
 	return n;
 }
 
-/* What is put into a ring. */
+/* Packets that are put into a ring. */
 struct put {
 	struct vb_ring_tx *ring;
 	const struct vb_ring_way *way;

@@ -97,9 +97,9 @@ static void take_fds(const struct cmsghdr *c, int *mem_fd)
 	}
 }
 
-/* What came along: a descriptor, and the sender's user, who is nobody's if that is missing. The
- * kernel has put every descriptor into this process that found room in the buffer, which is more
- * than one: padding makes it so. Those nobody asked for are closed. */
+/* The control data: a descriptor, and the sender's user, (uid_t)-1 if that is missing. The kernel
+ * has put every descriptor into this process that found room in the buffer, which is more than one:
+ * padding makes it so. Descriptors that nobody asked for are closed. */
 static uid_t read_control(struct msghdr *m, int *mem_fd)
 {
 	uid_t user = (uid_t)-1;
@@ -146,7 +146,7 @@ bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd)
 
 		if (n < 0)
 			return false;
-		/* Anybody may wake: whoever sends has done so already. */
+		/* Anybody may wake: the message has done so already. */
 		if (n == (long)sizeof *k && k->magic == WAKEUP_MAGIC && k->slot < 256 &&
 		    (k->kind == VB_WAKEUP_WAKE || user == geteuid()))
 			return true;

@@ -4,9 +4,9 @@
  *
  * Each process that takes packets by shared memory has a wakeup endpoint: a datagram socket in the
  * abstract namespace, named by a random token, which it shows in memory that all processes of the
- * host share. Who wants to send makes a ring and hands it in at the wakeup endpoint. A slot's next
- * owner has another token, so nobody takes it for the last one. No third process is needed for any
- * of it. unix(7)
+ * host share. A process that wants to send makes a ring and hands it in at the wakeup endpoint. A
+ * slot's next owner has another token, so nobody takes it for the last one. No third process is
+ * needed for any of it. unix(7)
  *
  * A reader that is about to sleep says so in `asleep`, and then looks at its rings once more; a
  * writer writes to its ring, and then looks at `asleep`. Both in one total order, so that at least

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a send says beside its bytes: the destination, and as control data what differs from the
- * options of the socket. Control data costs the kernel an allocation and a walk with each send, and
- * the sends of a connection are alike: what is asked for again and again becomes the socket's own
- * option. ip(7), ipv6(7), udp(7)
+ * The parts of a send beside its bytes: the destination, and as control data the values that differ
+ * from the options of the socket. Control data costs the kernel an allocation and a walk with each
+ * send, and the sends of a connection are alike: a value that is asked for again and again becomes
+ * the socket's own option. ip(7), ipv6(7), udp(7)
  *
  * A service level becomes the priority that queueing disciplines and VLAN interfaces go by, as the
  * hardware has it; 0 leaves that to the kernel. socket(7) SO_PRIORITY, IBA A16.4.3
@@ -183,7 +183,7 @@ void vb_udp_address(struct vb_udp_envelope *e, const struct vb_path *p, struct v
 void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t seg, uint32_t len,
 		    bool may_set)
 {
-	/* What is no longer than a segment is not cut. */
+	/* A send that is no longer than a segment is not cut. */
 	if (seg == 0 && len <= (uint32_t)s->segment.have)
 		return;
 	if (may_set ? !is_option(&s->segment, seg, s->fd, IPPROTO_UDP, UDP_SEGMENT)

@@ -4,10 +4,10 @@
  * ipv6(7) IPV6_ADD_MEMBERSHIP. IBA A17.4.2; facts B.9
  *
  * Memberships are held by sockets that receive nothing, so a process that dies leaves its groups.
- * The kernel limits those of one socket (igmp_max_memberships, optmem_max): when it takes no more,
- * there is another one. What receives is the socket of port 4791, which takes the packets of every
- * group that somebody on this host has joined (IP_MULTICAST_ALL) while there is one of ours: the
- * kernel gives a copy to each such socket.
+ * The kernel limits the memberships of one socket (igmp_max_memberships, optmem_max): when it takes
+ * no more, we open another socket. The receiving socket is that of port 4791, which takes the
+ * packets of every group that somebody on this host has joined (IP_MULTICAST_ALL) while there is
+ * one of ours: the kernel gives a copy to each such socket.
  */
 #include "link/udp/priv.h"
 

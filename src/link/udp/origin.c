@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where a received GSO batch came from: the kernel's name and control data of a datagram, read.
- * What a connection sends comes with the same bytes of them each time, so they are read only when
- * they are others than the last time. ip(7), ipv6(7), udp(7)
+ * Datagrams of a connection have the same bytes there each time, so these are read only when they
+ * differ from the last time. ip(7), ipv6(7), udp(7)
  */
 #include "link/udp/priv.h"
 
@@ -19,7 +19,7 @@ static void gid_from_ipv4(struct vb_gid *g, const void *addr)
 	memcpy(g->b + 12, addr, 4);
 }
 
-/* What control data says of a datagram. */
+/* The facts that control data gives of a datagram. */
 struct control {
 	struct vb_gid local;
 	uint32_t ifindex, flow_label;
@@ -118,7 +118,7 @@ static void remember_origin(struct vb_udp_origin *o, const struct vb_udp_rx_buf 
 	o->is_known = true;
 }
 
-/* What the packets' pseudo headers have. */
+/* Sets the fields of the packets' pseudo headers. */
 static void read_pseudo(struct vb_udp_origin *o)
 {
 	o->udp = (struct vb_icrc_udp){.src = o->path.sgid,

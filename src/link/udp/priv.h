@@ -31,14 +31,14 @@
 /* An option of a socket that sends can override with control data. */
 struct vb_udp_option {
 	int have;    /* the socket's own value */
-	int asked;   /* what the last send that differed asked for, */
+	int asked;   /* the value that the last send that differed asked for, */
 	uint8_t run; /* and how many of them in a row */
 };
 
 /*
  * The pseudo header of a flow: the ICRC state behind it for a packet of no length and with
- * identification 0. A CRC is linear: what length and identification change in a state does not
- * depend on the rest.
+ * identification 0. A CRC is linear: the bits that length and identification change in a state do
+ * not depend on the rest.
  */
 struct vb_udp_pseudo {
 	uint32_t state;
@@ -49,8 +49,8 @@ struct vb_udp_pseudo {
 #define VB_UDP_ICRC_WORDS 1088
 
 struct vb_udp_icrc {
-	uint32_t id_delta[2][256]; /* what an identification changes: high, low byte */
-	/* What a length changes, over IPv4 and IPv6; 0: not computed yet. */
+	uint32_t id_delta[2][256]; /* bits that an identification changes: high, low byte */
+	/* The bits that a length changes, over IPv4 and IPv6; 0: not computed yet. */
 	uint32_t len_delta[2][VB_UDP_ICRC_WORDS];
 };
 
@@ -70,8 +70,8 @@ struct vb_udp_sock {
 	bool flow_label; /* the kernel takes IPv6 flow labels that nobody has leased */
 	struct vb_udp_option traffic_class, hop_limit;
 	struct vb_udp_option segment; /* UDP_SEGMENT; 0: none */
-	uint8_t sl;                   /* whose priority it has; 0: what the traffic class says */
-	/* What was sent last had this, from pseudo_sgid to pseudo_dgid. */
+	uint8_t sl;                   /* it gives the priority; 0: as the traffic class says */
+	/* The last packet sent had this, from pseudo_sgid to pseudo_dgid. */
 	struct vb_udp_pseudo pseudo;
 	struct vb_gid pseudo_sgid, pseudo_dgid;
 };
@@ -118,7 +118,7 @@ struct vb_udp_track {
 	vb_time heard;
 };
 
-/* What is known of a sender's IPv4 identifications, which a UDP socket does not show. */
+/* Our knowledge of a sender's IPv4 identifications, which a UDP socket does not show. */
 struct vb_udp_sender {
 	struct vb_gid gid;
 	uint16_t port;
@@ -219,9 +219,9 @@ int vb_udp_socks_open(struct vb_udp_socks *s);
 void vb_udp_socks_close(struct vb_udp_socks *s);
 
 /*
- * The socket to send from on the path @p. What it returns may have another port, when somebody else
- * has this one or there are too many: the ICRC must be made with ->port. NULL: this machine does
- * not have the address family.
+ * The socket to send from on the path @p. The socket may have another port, when somebody else has
+ * this one or there are too many: the ICRC must be made with ->port. NULL: this machine does not
+ * have the address family.
  */
 struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_path *p);
 
@@ -300,7 +300,7 @@ bool vb_udp_find_origin(struct vb_udp *u, const struct vb_udp_rx_buf *b, struct 
 
 /* sender.c */
 
-/* What is known of the sender of a GSO batch with the path @p: an entry, or the stranger. */
+/* The record of the sender of a GSO batch with the path @p: an entry, or the stranger. */
 struct vb_udp_sender *vb_udp_sender_find(struct vb_udp_senders *t, const struct vb_path *p);
 /* The stranger, whose path is @p, becomes an entry. */
 VB_COLD struct vb_udp_sender *vb_udp_sender_keep(struct vb_udp_senders *t, const struct vb_path *p);
@@ -370,8 +370,8 @@ static inline bool vb_udp_is_tapped(const struct vb_udp *u)
 
 /*
  * True when @err may have been told by an ICMP message about an earlier datagram: a connected
- * socket reports it with the next send, which does not leave then. Whoever can forge such a message
- * must not stop what is sent by it. ip(7), ICMP types of RFC 1122 3.2.2
+ * socket reports it with the next send, which does not leave then. A forged message must not stop
+ * the packets that we send. ip(7), ICMP types of RFC 1122 3.2.2
  */
 static inline bool vb_udp_may_be_stale(int err)
 {

@@ -94,7 +94,7 @@ static void follow_bring(struct vb_udp *u)
 	u->rx.brings = bring;
 }
 
-/* Not with each look: what senders write is far away, and being looked at makes it far for them. */
+/* Not with each look: memory that senders write is far away, and a look makes it far for them. */
 static bool sets_right(const struct vb_udp *u)
 {
 	if (*u->cfg.looks)
@@ -113,7 +113,7 @@ static bool fill_buffers(struct vb_udp *u)
 	/* That one was all is known when there was room for two. */
 	if (*u->cfg.drains && rx->ask == 1 && !rx->is_long)
 		rx->ask = 2;
-	/* What the kernel has written the last time. */
+	/* Reset the fields that the kernel has written the last time. */
 	for (uint32_t k = 0; k < rx->used; k++) {
 		rx->msg[k].msg_hdr.msg_namelen = sizeof rx->buf[k].name;
 		rx->msg[k].msg_hdr.msg_controllen = sizeof rx->buf[k].control;

@@ -33,7 +33,7 @@
 /* A sender whose counter has skipped many numbers may do so again for so long. */
 #define SKIPS_NS (60 * VB_SEC)
 
-/* What waited in the socket has come in the time since that was empty, of which so much counts. */
+/* Packets that waited in the socket have come since it was empty; so much of that time counts. */
 #define WAITED_MAX_NS (8 * VB_MSEC)
 
 /* Damaged packets within DOUBT_NS that make any far identification doubtful: one in 2^15 of them

@@ -30,7 +30,7 @@ static int set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof value) ? -errno : 0;
 }
 
-/* Whatever arrives at a port that only sends is dropped before it takes memory. */
+/* A packet that arrives at a port that only sends is dropped before it takes memory. */
 static int drop_input(int fd)
 {
 	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -206,8 +206,8 @@ struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_pat
 	return vb_gid_eq(&e->sgid, &p->sgid) ? sock_or_own(s, e) : own;
 }
 
-/* A hint of size only: what the kernel grants decides how much may be in flight, not whether it
- * works. */
+/* A hint of size only: the size that the kernel grants decides how much may be in flight, not
+ * whether it works. */
 static void set_receive_buffer(int fd)
 {
 	int have = 0;

@@ -228,8 +228,8 @@ VB_COLD static void give_up(struct gso *t)
 }
 
 /*
- * What an ICMP message has told of an earlier datagram is reported with the next one, which does
- * not leave then. True: @rc may be such a report, and another try tells.
+ * The kernel reports an ICMP message about an earlier datagram with the next one, which does not
+ * leave then. True: @rc may be such a report, and another try tells.
  */
 static bool is_stale(const struct vb_udp_sock *s, long rc)
 {

@@ -81,7 +81,7 @@ int vb_udp_open(struct vb_link **out, const struct vb_link_config *cfg)
 	rc = vb_udp_socks_open(&u->socks);
 	if (rc)
 		goto free_rx;
-	/* What an owner before us did not read is not ours to wait for. */
+	/* Datagrams that an owner before us did not read are not ours to wait for. */
 	if (cfg->flow)
 		vb_flow_empty(&cfg->flow[cfg->slot]);
 	*out = &u->link;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a message that a program writes contradicts by itself, without a look at what else its agent
- * has sent. Item MAD-11 */
+/* The errors that a message of a program shows by itself, without a look at what else its agent has
+ * sent. Item MAD-11 */
 #include "mgmt/agents/priv.h"
 
 #include "wire/mad/smp.h"
@@ -51,7 +51,7 @@ bool vb_agent_is_segmented(const struct vb_agent_request *r, uint8_t mgmt_class,
 	       vb_rmpp_is_active(rmpp);
 }
 
-/* What the length of a message contradicts, for an agent of this kind. */
+/* Checks the length of a message, for an agent of this kind. */
 static int length_check(const struct vb_agent_request *r, const struct vb_mad_message *m,
 			uint8_t mgmt_class, bool segmented)
 {

@@ -4,7 +4,7 @@
 
 #include "wire/mad/smp.h"
 
-/* What a QP does not take at all. IBA 13.4.4, 13.5.3 */
+/* Whether a QP takes such a MAD at all. IBA 13.4.4, 13.5.3 */
 static bool mad_is_valid(bool on_qp0, const struct vb_mad_hdr *h)
 {
 	bool smi =

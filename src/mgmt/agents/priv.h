@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the agents share: their objects, and what each file does for the others. */
+/* The objects that the files of the agents share, and the calls of each file for the others. */
 #ifndef VB_MGMT_AGENTS_PRIV_H
 #define VB_MGMT_AGENTS_PRIV_H
 
@@ -28,7 +28,7 @@ struct vb_mad_packet {
 	uint8_t *bytes; /* of msg.mad, when they have memory of their own; or NULL */
 };
 
-/* What the timers of the port are for. */
+/* The purposes of the port's timers. */
 enum vb_agents_timer_kind { VB_AGENTS_SEND, VB_AGENTS_RECEPTION };
 struct vb_agents_timer {
 	struct vb_heap_node node;
@@ -66,7 +66,7 @@ struct vb_rmpp_in {
 	struct vb_list of_agent; /* receiving or received */
 	struct vb_agents_timer timer;
 	struct vb_agent *agent;
-	struct vb_mad_packet *packet; /* what has come; NULL: it is complete and the agent has it */
+	struct vb_mad_packet *packet; /* its segments; NULL: it is complete and the agent has it */
 	uint32_t capacity;            /* of packet->bytes */
 	struct vb_mad_hdr hdr;        /* with the source: which message it is */
 	struct vb_mad_addr from;
@@ -77,7 +77,7 @@ struct vb_rmpp_in {
 	uint32_t last;         /* number of the last one, 0: not known */
 	uint32_t last_length;  /* its payload length */
 	uint32_t first_length; /* that of the first one: of all of them, 0: not known */
-	uint32_t reply_window; /* of the answer's sender: what the peer said at the end */
+	uint32_t reply_window; /* for our answer: the window that the peer gave at the end */
 };
 
 struct vb_agent {

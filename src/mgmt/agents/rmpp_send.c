@@ -153,7 +153,7 @@ static void message_refuse(struct vb_agents *a, struct vb_agent *g, const struct
 	vb_rmpp_reply(a, g, from, mad, &r);
 }
 
-/* What an ACK contradicts; 0: nothing. */
+/* The error in an ACK; 0: none. */
 static uint8_t ack_fault(const struct vb_mad_send *s, const struct vb_rmpp *r)
 {
 	if (r->status != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What agents have sent: until it has left, when no answer is waited for, until its answer has
- * come, or until its retries are used up. Items MAD-09, MAD-13
+ * The messages that agents have sent: each until it has left, when no answer is waited for, until
+ * its answer has come, or until its retries are used up. Items MAD-09, MAD-13
  */
 #include "mgmt/agents/priv.h"
 

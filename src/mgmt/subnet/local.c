@@ -12,7 +12,7 @@
 
 /* Places of a notice's details. FAB-34 */
 enum { LOCAL_AT = 5, CAPABILITY_AT = 6, FLAGS_AT = 10, SYSTEM_GUID_AT = 6 };
-/* What has changed other than the capabilities. */
+/* Changes of other things than the capabilities. */
 enum { CHANGED_DESCRIPTION = 1, CHANGED_WIDTH = 2, CHANGED_SPEED = 4 };
 
 /* One that still waits for its answer says what had changed before as well. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of a subnet share. */
+/* The declarations that the files of a subnet share. */
 #ifndef VB_MGMT_SUBNET_PRIV_H
 #define VB_MGMT_SUBNET_PRIV_H
 

@@ -88,7 +88,7 @@ static void raise_mkey_trap(struct vb_subnet *s, const struct vb_subnet_mad *m, 
 	vb_trap_raise(&n->traps, VB_TRAP_MKEY, details, now);
 }
 
-/* What the agent changed, for the links and for whoever owns the subnet. */
+/* The agent's changes, for the links and for the owner of the subnet. */
 static void changes_apply(struct vb_subnet *s, const struct vb_subnet_mad *m,
 			  const struct vb_sma_result *r, vb_time now)
 {

@@ -109,7 +109,7 @@ void vb_bell_close(struct vb_engine *e, struct vb_bell *b)
 	if (b->is_held)
 		vb_bells_settle(e->bells);
 	e->bells->at[b->index] = NULL;
-	/* What was written and not looked at is nobody's any more. */
+	/* Values that were written and not looked at are nobody's any more. */
 	for (int w = 0; w < VB_BELL_WORDS; w++)
 		atomic_store_explicit(vb_bell_word(e->bells, b->index, vb_bell_words[w]), 0,
 				      memory_order_relaxed);

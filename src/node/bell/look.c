@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-/* What no doorbell tells is looked for so often. */
+/* Work that no doorbell tells of is looked for so often. */
 #define LOOK_NS VB_MSEC
 
 const uint16_t vb_bell_words[VB_BELL_WORDS] = {VB_BELL_QP_WORD, VB_BELL_QP_OTHER, VB_BELL_CQ_WORD};
@@ -32,7 +32,7 @@ static bool look_at_bell(const struct vb_bells *all, struct vb_bell *b, vb_time 
 
 		if (!atomic_load_explicit(word, memory_order_relaxed))
 			continue;
-		/* What was written before it, by the program, is seen from here on. */
+		/* The program's writes before it are seen from here on. */
 		value = atomic_exchange_explicit(word, 0, memory_order_acq_rel);
 		b->rung(b, value, now);
 		found = true;

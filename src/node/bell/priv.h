@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of this folder share. */
+/* The declarations that the files of this folder share. */
 #ifndef VB_NODE_BELL_PRIV_H
 #define VB_NODE_BELL_PRIV_H
 

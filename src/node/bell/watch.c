@@ -40,7 +40,7 @@ static bool work_once(struct vb_bells *all)
 	struct vb_engine *e = all->engine;
 	bool found;
 
-	/* Who holds the lock makes progress, and looks at doorbells as well. */
+	/* The thread that holds the lock makes progress, and looks at doorbells as well. */
 	if (!vb_lock_try(&e->lock))
 		return false;
 	found = vb_bells_look(all, vb_clock_now());
@@ -132,7 +132,7 @@ static void park_watch(struct vb_bells *all)
 
 	vb_lock_take(&e->lock);
 	vb_engine_expect_sleep(e);
-	/* What it is to look for, as of now. */
+	/* Look at everything, so that is_restless is up to date. */
 	all->look_due = 0;
 	(void)vb_bells_look(all, vb_clock_now());
 	is_restless = all->is_restless;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whose timers a histogram counts. */
+/* The functions whose timers a histogram counts. */
 struct functions {
 	const struct vb_slots *slots;
 	uint32_t pf; /* device */

@@ -349,7 +349,7 @@ int vb_broker_main(void)
 	vb_sysfs_init(&b.sysfs);
 	vb_broker_tell_tree(&b);
 	vb_broker_refresh_devices(&b);
-	/* What waits for us sees the end of our output. */
+	/* The process that waits for us sees the end of our output. */
 	dup2(STDIN_FILENO, STDOUT_FILENO);
 	run_broker(&b);
 	vb_sysfs_remove(&b.sysfs);

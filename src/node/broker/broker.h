@@ -115,7 +115,7 @@ uint32_t vb_broker_next_qp(const struct vb_broker_observer *o, uint32_t device, 
 /* The adapter stays when no program uses it, with @vf_cnt virtual functions of each device; or, not
  * @on, it no longer does, and has none. -EADDRINUSE: another process has the port. */
 int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt);
-/* What the adapter keeps. */
+/* The state that the adapter keeps. */
 const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *o);
 /* Whether a program has the adapter, or it stays without one: if not, all settings end soon. */
 bool vb_broker_is_used(struct vb_broker_observer *o);
@@ -149,7 +149,7 @@ int vb_broker_hold(char *why, size_t why_size);
 /* Copies @size bytes at @from of @shm as its owner means them; one that was killed while it wrote
  * may have left half of a change. */
 void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size);
-/* What processes that are gone have left. */
+/* The histories of processes that are gone. */
 const struct vb_past *vb_broker_past(const struct vb_broker_observer *o);
 /*
  * Waits until CNPs have interrupted on device @device (as host->device counts) more or less often

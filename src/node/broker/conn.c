@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker's connections: who connects gets a slot (client), host memory (observer) or, after the
- * death of an earlier broker, its old slot back (client that reattaches).
+ * The broker's connections: a process that connects gets a slot (client), host memory (observer)
+ * or, after the death of an earlier broker, its old slot back (client that reattaches).
  */
 #include "node/broker/state.h"
 #include "node/cm/view.h"
@@ -206,7 +206,7 @@ static void reattach_client(struct vb_broker *b, struct vb_conn *c, uint32_t slo
 				    "the group of the earlier broker cannot be taken over");
 			return;
 		}
-		/* What they have mapped is no longer the host memory. */
+		/* The memory that they have mapped is no longer the host memory. */
 		observers_end(b);
 		orphans_make(b);
 		vb_broker_group_ready(b);

@@ -214,5 +214,5 @@ void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
 		vb_conn_answer(b, c, m);
 		return;
 	}
-	/* Who asked has gone. */
+	/* The process that asked has gone. */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the broker keeps follows the host's network devices: the device table, the registers of a
- * place that has another device now, the tree, and the connection manager.
+ * The broker's state follows the host's network devices: the device table, the registers of a place
+ * that has another device now, the tree, and the connection manager.
  */
 #include "node/broker/state.h"
 #include "node/netdev/devices.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Histories of processes that are gone, see past.h. What is in slot memory is another program's
+/* Histories of processes that are gone, see past.h. The content of slot memory is another program's
  * word: it is copied, never followed. */
 #include "node/broker/past.h"
 

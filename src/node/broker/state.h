@@ -89,7 +89,7 @@ struct vb_broker {
 	struct vb_conn conn[VB_CONNS_MAX];
 };
 
-/* What an epoll event belongs to: one of these in the upper half, an index in the lower. */
+/* The source of an epoll event: one of these in the upper half, an index in the lower. */
 enum vb_broker_source {
 	VB_SOURCE_LISTEN,
 	VB_SOURCE_NETLINK,

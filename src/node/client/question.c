@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an observer asks adapters of other hosts by way of its broker (node/gsi/ask.h), and the
- * adapter of this host that it needs for that. See broker.h. */
+/* An observer's questions to adapters of other hosts by way of its broker (node/gsi/ask.h), and the
+ * adapter of this host that it needs for them. See broker.h. */
 #include "node/broker/broker.h"
 #include "node/client/dial.h"
 #include "node/host/clock.h"

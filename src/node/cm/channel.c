@@ -201,7 +201,7 @@ void vb_channel_tell(struct vb_channel *ch)
 			break;
 		vb_ucma_event_given(ch->file);
 	}
-	/* Who takes one does not say so. */
+	/* A program that takes an event does not say so. */
 	is_short = vb_ucma_events_out(ch->file) < vb_ucma_file_events(ch->file);
 	if (is_short != ch->waits_room && !loop->watch_room(loop->ctx, ch->fd, ch->index, is_short))
 		ch->waits_room = is_short;
@@ -268,7 +268,7 @@ void vb_channel_event(struct vb_cm_host *cm, uint32_t index, vb_time now)
 
 	if (index >= VB_CM_CHANNELS_MAX || !cm->channel[index])
 		return;
-	/* Who writes past the library is not heard. */
+	/* A program that writes past the library is not heard. */
 	n = recv(cm->channel[index]->fd, junk, sizeof junk, MSG_DONTWAIT);
 	if (n > 0)
 		return;

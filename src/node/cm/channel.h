@@ -30,7 +30,7 @@ struct vb_channel {
 	bool is_held;
 };
 
-/* What the connection manager has of the loop of its process: the sockets of its channels are
+/* The calls of its process's loop that the connection manager uses: the sockets of its channels are
  * looked at, by their index, for an end or a message and, with @on, for room. */
 struct vb_cm_loop {
 	int (*watch)(void *ctx, int fd, uint32_t index);
@@ -44,7 +44,7 @@ struct vb_cm_host {
 	struct vb_cm_loop loop;
 	struct vb_ucma *ucma;
 	struct vb_gsi *gsi;
-	struct vb_cm_memory memory; /* what outlives this broker */
+	struct vb_cm_memory memory; /* the part that outlives this broker */
 	int versions_fd;            /* -1: there is no memory for them, and nothing is read ahead */
 	uint32_t *version;
 	vb_time last_call;

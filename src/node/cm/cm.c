@@ -42,7 +42,7 @@ static void cm_pump(struct vb_broker *b, vb_time now)
 	for (int i = 0; i < PUMP_ROUNDS && cm->gsi; i++) {
 		uint32_t cnt = 0;
 
-		/* What cannot be sent counts as lost. */
+		/* A MAD that cannot be sent counts as lost. */
 		while (vb_gsi_has_room(cm->gsi) &&
 		       vb_ucma_poll_transmit(cm->ucma, &path, &pkey, mad)) {
 			(void)vb_gsi_send(cm->gsi, &path, mad, VB_MAD_LEN);
@@ -106,7 +106,7 @@ void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before)
 	cm_pump(b, vb_clock_now());
 }
 
-/* From here on what happens is kept; what an earlier broker kept goes on. */
+/* From here on all changes are kept; the state that an earlier broker kept goes on. */
 static void memory_open(struct vb_broker *b, vb_time now)
 {
 	struct vb_cm_host *cm = b->cm;

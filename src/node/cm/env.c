@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the connection manager asks of this host, see env.h: the device table for local
+ * The sources of the connection manager's facts of this host, see env.h: the device table for local
  * addresses, and for the way to a peer the kernel, by a UDP socket that is connected to it and
  * sends nothing. CMP-38, CMP-39, CMP-43
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of the connection manager outlives a broker that is killed: a memory with the channels,
+ * The part of the connection manager that outlives a killed broker: a memory with the channels,
  * their last answers and the records of the machine (ucma/keep/keep.h), and stores with the
  * broker's ends of the channels. Both lie in the descriptor store (fd_store.h), of which each
  * client has a copy. CMP-51

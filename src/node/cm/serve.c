@@ -19,7 +19,7 @@
 #define IDS_MAX VB_UCMA_KEPT_IDS
 #define CONNS_MAX 65536u
 #define EVENTS_MAX 4096u
-#define ACK_DELAY 15 /* 4.096 us * 2^n: what a kernel's software adapter tells. CMP-06 */
+#define ACK_DELAY 15 /* 4.096 us * 2^n: as a kernel's software adapter tells. CMP-06 */
 /* A lost message is repeated after this much, long before the peer was told to expect it. */
 #define EARLY_RESEND_NS (100 * VB_MSEC)
 /* A program that has ended one connection listens again within this much. The server of
@@ -131,7 +131,7 @@ static void call_attach(struct vb_cm_host *cm, const struct vb_cm_call *call,
 		ch->is_shared = true;
 }
 
-/* What became of the events that are out comes before the command. */
+/* Settles the events that are out before the command. */
 static void events_settle(struct vb_channel *ch, struct vb_channel *other, const void *who,
 			  const struct vb_cm_call *call)
 {
@@ -163,7 +163,7 @@ static void call_command(struct vb_cm_host *cm, const struct vb_cm_caller *who,
 		*a = *before;
 		return;
 	}
-	/* Who opened it may have handed it on. */
+	/* The process that opened it may have handed it on. */
 	vb_ucma_file_set_user(ch->file, (uint32_t)who->pid, who->comm);
 	other = vb_channel_find(cm, call->other);
 	if (other)

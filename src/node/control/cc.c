@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Congestion control of live packets: whose settings hold, how a packet pacer is had from timers
- * that come late, what a receive socket that fills up is to its senders, and the interrupt of a
- * CNP.
+ * Congestion control of live packets: the settings that hold, a packet pacer made of timers that
+ * come late, a receive socket that marks packets as it fills up, and the interrupt of a CNP.
  *
  * A process may have been started with settings of its own (VERBENA_CC, see verbena-run(1)).
  * docs/congestion-control.md
@@ -18,14 +17,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* What a network device that does not know its speed is taken for, as in the tree of sysfs. */
+/* The speed of a network device that does not know its own, as in the tree of sysfs. */
 #define UNKNOWN_SPEED_BPS UINT64_C(100000000000)
 
 /*
- * Unused budget is kept so long, and a QP that has to wait does so for half of it: what becomes due
- * meanwhile leaves as one GSO batch. A window of an adapter's clock, some microseconds, would take
- * a timer and a system call for a few packets; this is what a thread that is woken comes late
- * anyway.
+ * Unused budget is kept so long, and a QP that has to wait does so for half of it: packets that
+ * become due meanwhile leave as one GSO batch. A window of an adapter's clock, some microseconds,
+ * would take a timer and a system call for a few packets; this is what a thread that is woken comes
+ * late anyway.
  */
 #define LIVE_BURST_NS (100 * VB_USEC)
 
@@ -139,7 +138,7 @@ static uint64_t kernel_depth(const struct vb_engine *e)
 
 /*
  * Bytes that wait in the receive socket behind a packet from @path: exactly what senders of this
- * host have counted, and if others send as well, at least what the kernel has. What fills that much
+ * host have counted, and if others send as well, at least what the kernel has. Filling that much
  * takes longer than DEPTH_FRESH_NS.
  */
 static void look_at_queue(struct vb_engine *e, const struct vb_path *path, vb_time now)

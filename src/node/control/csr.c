@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registers of this process's QPs: what the broker asks of them, and the index under which each QP
- * is known. CC-31
+ * Registers of this process's QPs: the broker's requests for them, and the index under which each
+ * QP is known. CC-31
  */
 #include "core/cc/dfx.h"
 #include "node/engine/priv.h"
@@ -82,7 +82,7 @@ static int serve_one(struct vb_qp *qp, struct vb_broker_csr *r, uint32_t i, vb_t
 	if (err)
 		return err;
 	vb_qp_cc_open(qp, &at);
-	/* What is read to be merged must not take an entry of the recorder away; there is nothing
+	/* A word read for the merge must not take an entry of the recorder away; there is nothing
 	 * to write in those words. */
 	if (~mask && reg->id != VB_CSR_DFX_INFO)
 		*word = (vb_csr_qp_get(reg, &at, now) & ~mask) | (*word & mask);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this process leaves for `verbena explain` in its slot memory: histories of QPs in trouble
- * and what sending met, as they happen, so that they are there when the process is stopped or
- * killed; and how its QPs stand when somebody asks.
+ * The record that this process leaves for `verbena explain` in its slot memory: histories of QPs in
+ * trouble and what sending met, as they happen, so that they are there when the process is stopped
+ * or killed; and how its QPs stand when somebody asks.
  */
 #include "explain/text/refusal.h"
 #include "node/control/probe.h"
@@ -69,7 +69,7 @@ void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 	struct vb_qp_view view;
 	struct vb_qp_history *t;
 
-	/* Who destroys a QP has no need of the time. */
+	/* A call that destroys a QP passes no time. */
 	if (ev.time == 0)
 		ev.time = vb_clock_now();
 	vb_probe(&ev);

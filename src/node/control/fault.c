@@ -81,7 +81,7 @@ void vb_engine_follow_faults(struct vb_engine *e)
 	}
 }
 
-/* What `verbena run --fault` says. */
+/* Reads the rules of `verbena run --fault`. */
 static int read_own(struct vb_engine *e, char *why, size_t why_size)
 {
 	const char *text = getenv("VERBENA_FAULT"), *seed = getenv("VERBENA_FAULT_SEED");

@@ -113,9 +113,9 @@ static void fork_child(void)
 }
 
 /*
- * exit(): what waits for company leaves, above all acknowledgements of messages that the program
- * has seen, and what other processes have lent goes back. Not at any price: the lock may belong to
- * the code that a signal handler which calls exit() has interrupted.
+ * exit(): packets that wait for company leave, above all acknowledgements of messages that the
+ * program has seen, and responders that other processes have lent go back. Not at any price: the
+ * lock may belong to the code that a signal handler which calls exit() has interrupted.
  */
 static void exit_flush(void)
 {
@@ -249,7 +249,7 @@ void vb_engine_reload(struct vb_engine *e)
 		before[i] = e->devices.device[i].ifindex;
 	e->generation = vb_host_read(e->broker.host, &e->devices);
 	vb_addr_build(&e->addr, &e->devices);
-	/* What is known of a device that is another now is forgotten. */
+	/* Settings of a device whose place has another one now are forgotten. */
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
 		e->adopted[i].is_set &= e->devices.device[i].ifindex == before[i];
 	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < e->devices.device_cnt; i++) {
@@ -413,7 +413,7 @@ static void engine_close(struct vb_engine *e)
 	free(e);
 }
 
-/* Makes links and HCA at the slot that e->broker describes. What @why says names what failed. */
+/* Makes links and HCA at the slot that e->broker describes. @why names what failed. */
 static int engine_plug(struct vb_engine *e, char *why, size_t why_size)
 {
 	e->generation = vb_host_read(e->broker.host, &e->devices);

@@ -61,10 +61,10 @@ void vb_engine_progress(struct vb_engine *e);
 void vb_engine_flush(struct vb_engine *e);
 
 /*
- * The program turns to something else than its queues, as a call of RDMA CM: what waits for company
- * leaves now, above all the acknowledgement of the message that it has just seen. Else that would
- * be late by the time in which a reply is expected, and the peer may still wait for it when this
- * program's next connection arrives there. Does nothing in a process that has no engine.
+ * The program turns to something else than its queues, as a call of RDMA CM: packets that wait for
+ * company leave now, above all the acknowledgement of the message that it has just seen. Else that
+ * would be late by the time in which a reply is expected, and the peer may still wait for it when
+ * this program's next connection arrives there. Does nothing in a process that has no engine.
  */
 void vb_engine_send_held(void);
 
@@ -116,8 +116,8 @@ int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, 
 void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, uint16_t lid);
 
 /*
- * For observers: numbers of live objects, kept in slot memory. Whoever creates a QP also stores
- * (qpn >> 8) + 1 in qpn_next, where the slot's next owner starts.
+ * For observers: numbers of live objects, kept in slot memory. The code that creates a QP also
+ * stores (qpn >> 8) + 1 in qpn_next, where the slot's next owner starts.
  */
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
 /* Why the core refused the last call that it refused, in words, told once; empty: not known. Under

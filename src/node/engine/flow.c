@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the receive sockets and rings of this host can take, and what they have been read of: the
+ * The room in the receive sockets and rings of this host, and how far they have been read: the
  * core's callbacks find_home, rx_credit and unanswered. See link/flow.h and vb_link_rx_credit().
  */
 #include "link/flow.h"
@@ -16,8 +16,8 @@
 
 /* Of a receive buffer: a part that is full at once, whoever else sends, is in the caches. */
 #define ALONE_MAX (512u << 10)
-/* What of it, in eighths, may be used up by many, each with so many parts of that: many may look at
- * the same time, and for small datagrams the kernel charges more than is counted here. */
+/* The part of it, in eighths, that many may use up, each with so many parts of that: many may look
+ * at the same time, and for small datagrams the kernel charges more than is counted here. */
 #define MOST_EIGHTHS 3u
 #define MOST_MAX (3u << 20)
 #define SHARES 12u
@@ -37,7 +37,7 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	socklen_t len = sizeof got;
 	uint32_t size;
 
-	/* Rings alone: what the link allows. */
+	/* Rings alone: the link sets the limit. */
 	if (e->broker.fabric)
 		return UINT32_MAX;
 	if (getsockopt(rx_fd, SOL_SOCKET, SO_RCVBUF, &got, &len) || got < 0)

@@ -46,7 +46,7 @@ void vb_lock_wait(struct vb_lock *l)
 
 	for (;;) {
 		if (!(s & VB_LOCK_HELD) && (mine || !(s & VB_LOCK_RESERVED))) {
-			/* Who has slept passes on the duty to wake: others may still sleep. */
+			/* A thread that slept passes on the duty to wake: others may sleep. */
 			uint32_t held = VB_LOCK_HELD | (s & VB_LOCK_SLEEPERS) |
 					(sleeps ? VB_LOCK_SLEEPERS : 0u);
 

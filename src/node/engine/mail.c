@@ -70,7 +70,7 @@ static bool take_message(struct vb_engine *e, vb_time now)
 		return false;
 	if (len >= sizeof m.env && m.env.slot < VB_SLOT_CNT && m.env.token != 0 &&
 	    m.env.token == token_of(e, m.env.slot))
-		/* What no engine sends is dropped. */
+		/* A message that no engine sends is dropped. */
 		(void)vb_xrc_take_message(e->hca, m.env.slot, m.bytes + sizeof m.env,
 					  len - sizeof m.env, now);
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the engine's files share: engine.c (its life), run.c (receiving and sending),
+ * Declarations of the engine's files: engine.c (its life), run.c (receiving and sending),
  * wait/progress.c (the thread), wait/kick.c (waking it), addr.c (local addresses), backlog.c (a
  * full link), control/settings.c (settings), control/cc.c (congestion control), control/csr.c
  * (registers of QPs), control/explain.c (histories of QPs for `verbena explain`), control/rates.c
@@ -72,7 +72,7 @@ static inline bool vb_backlog_is_empty(const struct vb_backlog *l)
 
 /* A thread of the program that sleeps for an event; see wait/sleep.c. */
 struct vb_sleeper {
-	int epoll_fd;                /* what it waits for: the link, and these: */
+	int epoll_fd;                /* for its waits: the link, and these: */
 	int wake_fd;                 /* an eventfd: its event is there */
 	int signal_fd;               /* ... a signalfd, which shows... */
 	uint64_t shown;              /* ... these signals; bit 0 is signal 1 */
@@ -92,7 +92,7 @@ enum vb_progress_wakeup {
 struct vb_progress_thread {
 	pthread_t thread;
 	bool started, stop;
-	int epoll_fd;         /* what it waits for on duty: the link, the broker, mail, and this: */
+	int epoll_fd;         /* for its waits on duty: the link, the broker, mail, and this: */
 	int kick_fd;          /* an eventfd: look again */
 	bool was_kicked;      /* the last wait ended for that */
 	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
@@ -105,7 +105,7 @@ struct vb_flow_limits {
 	uint32_t alone; /* up to here anybody may add to them... */
 	uint32_t most;  /* ... and up to here a process of which none wait yet... */
 	uint32_t share; /* ... so many of its own */
-	uint32_t gso;   /* what a sender may wait for */
+	uint32_t gso;   /* the credit that a sender may wait for */
 };
 
 /* When a receive socket of this host was last seen to be read. */
@@ -119,7 +119,7 @@ struct vb_flow_watch {
 	vb_time unanswered_since;
 };
 
-/* Whose settings a port follows, and which change of them. */
+/* The function whose settings a port follows, and which change of them. */
 struct vb_adopted {
 	bool is_set;
 	uint32_t epoch, cc_epoch, pf;
@@ -128,7 +128,7 @@ struct vb_adopted {
 
 /* Congestion control beside what the core does of it. */
 struct vb_engine_cc {
-	char own[VB_ENGINE_CC_TEXT_MAX]; /* what this process was started with; empty: nothing */
+	char own[VB_ENGINE_CC_TEXT_MAX]; /* settings that this process began with; empty: none */
 	bool marks;                      /* some port's own receive queue marks packets... */
 	struct vb_red red[VB_HCA_PORTS_MAX + 1];
 	uint32_t kmin; /* the least of those that mark */
@@ -148,7 +148,7 @@ struct vb_engine_mail {
 	vb_time due; /* something waits, and is to be tried again */
 };
 
-/* What was last written of QPs for pages with rates over time, by qpn >> 8 modulo the size. */
+/* The samples of QPs last written for pages with rates over time, by qpn >> 8 modulo the size. */
 struct vb_engine_rates {
 	vb_time due;   /* the next look */
 	bool has_cnps; /* somebody captures: each CNP is noted */
@@ -170,7 +170,7 @@ struct vb_engine {
 	bool connected;
 	bool is_probed; /* somebody is attached to probes that are hit often, control/probe.h */
 	struct vb_engine_sink sink;
-	struct vb_wait wait;     /* who waits where: src/wait/ */
+	struct vb_wait wait;     /* threads that wait, and where: src/wait/ */
 	_Atomic uint64_t glance; /* vb_wait_glance() for a look without the lock */
 	struct vb_progress_thread progress_thread;
 	struct vb_sleeper sleeper;
@@ -188,7 +188,7 @@ struct vb_engine {
 	uint32_t adapter_generation;
 	struct vb_adopted adopted[VB_DEVICES_MAX];
 	struct vb_addr_table addr;
-	struct vb_fault_rules own_faults; /* what this process was started with... */
+	struct vb_fault_rules own_faults; /* rules that this process was started with... */
 	uint32_t fault_generation;        /* ... and of host memory then */
 	bool rx_more; /* the link may hold more packets, which its descriptor does not show */
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];
@@ -210,8 +210,8 @@ int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size);
 /* Takes over the rules that hold now. Under the lock. */
 void vb_engine_follow_faults(struct vb_engine *e);
 
-/* engine.c: what received packets have to bring, for GRHs, congestion control and faults. To be
- * called when one of them has changed. */
+/* engine.c: the fields that received packets have to bring, for GRHs, congestion control and
+ * faults. To be called when one of them has changed. */
 void vb_engine_follow_bring(struct vb_engine *e);
 
 /* control/cc.c */
@@ -273,7 +273,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
 void vb_engine_send_rest(struct vb_engine *e);
 /* Sends what there is, and does nothing else of a step. */
 void vb_engine_send(struct vb_engine *e, vb_time now);
-/* run.c: what the engine has to do that no packet announces. Under the lock. */
+/* run.c: the engine's work that no packet announces. Under the lock. */
 struct vb_wait_work vb_engine_work(const struct vb_engine *e);
 
 /* mail.c: the core's callback; @ctx is the engine. */

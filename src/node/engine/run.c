@@ -21,7 +21,7 @@ static void deliver_events(struct vb_engine *e)
 {
 	struct vb_event ev;
 
-	/* Whoever is told of a completion finds it. */
+	/* A program that is told of a completion finds it. */
 	if (e->bells)
 		vb_bells_settle(e->bells);
 	while (vb_hca_poll_event(e->hca, &ev))
@@ -137,7 +137,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 	if (e->mail.fd >= 0)
 		cnt += vb_engine_run_xrc(e, now);
 	run_timers(e, cnt != 0, now);
-	/* Before sending: whoever waits for a completion wakes up meanwhile. */
+	/* Before sending: a thread that waits for a completion wakes up meanwhile. */
 	deliver_events(e);
 
 	/* A few packets are taken in less than a microsecond. */
@@ -158,7 +158,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 		vb_engine_follow_capture(e);
 		vb_engine_look_at_rates(e, e->step_end);
 	}
-	/* What was owed may have left. */
+	/* Packets that were owed may have left. */
 	if (e->mail.fd >= 0 && vb_xrc_waits(e->hca))
 		vb_engine_retry_xrc(e, e->step_end);
 	return cnt;

@@ -172,7 +172,7 @@ static void tell_qp(const struct vb_slots *s, const struct vb_gid *from, vb_time
 		tell_denial(s, e.qpn, now, to);
 		return;
 	}
-	/* Who names the number of a QP that has no peer yet is taken for the one to come. */
+	/* A sender that names a QP without a peer is taken for its peer to come. */
 	e = entry_read(s, vb_slot_of_qpn(to->qpn), (to->qpn >> 8) % VB_QP_ENTRIES, now);
 	if (e.qpn != to->qpn || e.has_ended)
 		return;

@@ -21,7 +21,7 @@ static void ask_reply(struct vb_conn *c, uint32_t tag, int status, const struct 
 	m.slot = tag;
 	m.status = status;
 	m.ask = *a;
-	/* Who does not read what it asked for is heard of by its socket. */
+	/* The socket tells of an observer that does not read its answers. */
 	(void)vb_fds_send(c->sock, &m, sizeof m, NULL);
 }
 
@@ -92,7 +92,7 @@ void vb_asks_begin(struct vb_broker *b, struct vb_conn *c, const struct vb_broke
 		vb_gsi_step(vb_broker_cm_gsi(b), vb_clock_now());
 }
 
-/* What a response answers; NULL: nothing that was asked. */
+/* The question that a response answers; NULL: none that was asked. */
 static struct vb_ask *ask_find(struct vb_broker *b, const struct vb_path *path,
 			       const struct vb_mad_hdr *h)
 {
@@ -119,7 +119,7 @@ void vb_asks_take_mad(struct vb_broker *b, const struct vb_path *path,
 
 	vb_mad_hdr_parse(&h, mad);
 	if (!(h.method & VB_MAD_METHOD_RESPONSE)) {
-		/* What cannot be sent counts as lost. */
+		/* An answer that cannot be sent counts as lost. */
 		if (len % 4 == 0 && vb_agent_answer(&b->agent, &b->slots, path, mad, now, answer))
 			(void)vb_gsi_send(vb_broker_cm_gsi(b), &back, answer, len);
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What observers ask adapters of other hosts: their MADs leave by the broker's QP1, again after
- * each timeout, and the answers go back to them. Nothing is asked that no observer wants to know.
+ * Questions from observers to other hosts' adapters: their MADs leave by the broker's QP1, again
+ * after each timeout, and the answers go back to them. Nothing is asked that no observer wants to
+ * know.
  */
 #ifndef VB_NODE_GSI_ASK_H
 #define VB_NODE_GSI_ASK_H
@@ -17,7 +18,7 @@ struct vb_ask {
 	uint64_t tid;      /* 0: this place is free */
 	uint32_t conn;     /* of the observer... */
 	vb_time since;     /* ... which began then */
-	uint32_t tag;      /* what it calls the question */
+	uint32_t tag;      /* the observer's name for the question */
 	uint32_t left;     /* attempts */
 	vb_time due, sent; /* CLOCK_MONOTONIC */
 	struct vb_broker_ask a;

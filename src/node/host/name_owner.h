@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a name in the abstract namespace of unix sockets is. */
+/* The owner of a name in the abstract namespace of unix sockets. */
 #ifndef VB_NODE_HOST_NAME_OWNER_H
 #define VB_NODE_HOST_NAME_OWNER_H
 

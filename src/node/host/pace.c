@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define CALLS 4
-/* What they take on the machines that the times were chosen on. */
+/* The time that they take on the machines that the times were chosen on. */
 #define CALLS_USUAL_NS 1600u
 #define SLOW_MAX 32u
 /* One of so many tries is not interrupted. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has UDP port 4791 of this network namespace, as far as /proc tells. */
+/* The owner of UDP port 4791 of this network namespace, as far as /proc tells. */
 #ifndef VB_NODE_HOST_PORT_OWNER_H
 #define VB_NODE_HOST_PORT_OWNER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel tells of another process of this host. proc_pid_stat(5) */
+/* The facts that the kernel tells of another process of this host. proc_pid_stat(5) */
 #ifndef VB_NODE_HOST_PROCESS_H
 #define VB_NODE_HOST_PROCESS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of another process, see remote_memory.h. Whatever is opened or found is believed only when
- * the kernel says of the finished mapping, in /proc/self/maps, that it is of the same object:
- * stat(2) tells other numbers of a file than the maps do on some stacked file systems.
+ * Memory of another process, see remote_memory.h. An object that is opened or found is believed
+ * only when the kernel says of the finished mapping, in /proc/self/maps, that it is of the same
+ * object: stat(2) tells other numbers of a file than the maps do on some stacked file systems.
  */
 #include "node/host/remote_memory.h"
 #include "node/host/memory_maps.h"
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What to map: an object, and which of its bytes. */
+/* The memory to map: an object, and which of its bytes. */
 struct wanted {
 	struct vb_map map; /* as the other process has it */
 	uint64_t skip;     /* bytes of it before those that are asked for */

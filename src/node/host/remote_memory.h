@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of another process of this host, as far as a process can have it too: what both map
- * shared. What is private to the other one is out of reach of everyone without its leave.
+ * Memory of another process of this host, as far as a process can have it too: memory that both map
+ * shared. Private memory of the other one is out of reach of everyone without its leave.
  */
 #ifndef VB_NODE_HOST_REMOTE_MEMORY_H
 #define VB_NODE_HOST_REMOTE_MEMORY_H
@@ -14,7 +14,7 @@
 struct vb_remote_memory {
 	void *base; /* of a mapping of this process's own */
 	size_t size;
-	uint8_t *at;     /* what was asked for, in it */
+	uint8_t *at;     /* the bytes that were asked for, in it */
 	bool may_shrink; /* somebody might truncate it: it has to be looked at before each access */
 };
 

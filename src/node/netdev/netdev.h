@@ -40,7 +40,7 @@ int vb_netdev_subscribe(void);
 /* Empties that socket. */
 void vb_netdev_drain(int sock);
 
-/* Reads everything. What exceeds the tables is left out. Returns 0 or a negative errno. */
+/* Reads everything. Entries that exceed the tables are left out. Returns 0 or a negative errno. */
 int vb_netdev_read(struct vb_netdevs *n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the adapter keeps by itself, as a NIC does in its firmware: the registers of each physical
- * function, how many virtual functions there are, and whether it stays while no program uses it. It
- * lies in host memory, written by the broker alone.
+ * The state that the adapter keeps by itself, as a NIC does in its firmware: the registers of each
+ * physical function, how many virtual functions there are, and whether it stays while no program
+ * uses it. It lies in host memory, written by the broker alone.
  *
  * There are two copies, and the generation says which one counts: the broker fills the other one
  * and then switches. So a reader sees all of a change or nothing of it, and so does the next broker
@@ -37,7 +37,7 @@ struct vb_adapter_shm {
 /* As it leaves the factory. */
 void vb_adapter_init(struct vb_adapter_shm *a);
 
-/* For the broker: what counts now, and to make @next count. @next is none of the two copies. */
+/* For the broker: the copy that counts, and to make @next count. @next is neither of the two. */
 const struct vb_adapter_state *vb_adapter_state(const struct vb_adapter_shm *a);
 void vb_adapter_commit(struct vb_adapter_shm *a, const struct vb_adapter_state *next);
 

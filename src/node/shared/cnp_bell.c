@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The interrupt of CNPs between processes: a count in host memory that many write and anybody may
- * wait for, by the kernel's futex. Who waits maps that memory read-only; it is woken all the same.
+ * wait for, by the kernel's futex. A waiter maps that memory read-only; it is woken all the same.
  */
 #include "base/time.h"
 #include "node/broker/broker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the processes of one host share, in two kinds of memory that the broker makes (memfd):
+ * The memory that the processes of one host share, of two kinds that the broker makes (memfd):
  *
  * - host memory: the table of devices, written by the broker alone, read by all. A reader copies it
  *   under the sequence number, see vb_host_read().
@@ -93,7 +93,7 @@ struct vb_fault_rules {
 	char text[VB_FAULT_TEXT_MAX]; /* empty: none */
 };
 
-/* What the rules of a device have done in one process. */
+/* The effects of a device's rules in one process. */
 struct vb_fault_status {
 	struct vb_fault_rules rules;
 	uint64_t matched[VB_FAULT_RULES_MAX]; /* packets that passed the rule's filter */
@@ -204,9 +204,9 @@ struct vb_host_shm {
 	uint32_t broker_pid;
 	uint32_t device_cnt;  /* entries in use are 0 ... device_cnt - 1, with holes */
 	char sysfs_path[256]; /* root of the sysfs-like tree: $path/class/infiniband/... */
-	char sysfs_note[256]; /* whose the tree's usual name is, when it has another; or empty */
+	char sysfs_note[256]; /* owner of the tree's usual name, when it has another; or empty */
 	struct vb_device device[VB_DEVICES_MAX];
-	/* What `verbena fault` has set, by device, and how often it has. */
+	/* The rules that `verbena fault` has set, by device, and how often it has. */
 	struct vb_fault_rules fault[VB_DEVICES_MAX];
 	uint32_t fault_generation;
 	uint32_t is_open;              /* 1: the adapter has its UDP port */
@@ -224,12 +224,12 @@ struct vb_host_shm {
 };
 
 /*
- * The interrupt of CNPs, one for each device: whoever takes a CNP for a QP of a port with
+ * The interrupt of CNPs, one for each device: a process that takes a CNP for a QP of a port with
  * cnp_irq_en adds one and wakes those who wait for @cnt to change, futex(2). CC-07
  */
 struct vb_cnp_bell {
 	uint32_t cnt; /* wraps */
-	uint32_t qpn; /* whose CNP was the last */
+	uint32_t qpn; /* the QP of the last CNP */
 };
 
 /* Where a process takes messages about XRC targets that several processes serve, see

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The descriptor store: a unix socket connected to itself whose receive queue holds copies of every
- * descriptor the broker owns. Whoever has one descriptor of the store keeps all of them open
+ * descriptor the broker owns. A process that has one descriptor of the store keeps all of them open
  * without using up descriptors of its own, and can take them out again by peeking. Each client has
  * one, so that the broker's sockets and memory outlive a broker that was killed.
  */
@@ -15,7 +15,7 @@
 enum vb_fd_store_kind {
 	VB_FD_STORE_HOST = 1,
 	VB_FD_STORE_SLOT,     /* fd[0] is the socket, fd[1] slot memory if there are two */
-	VB_FD_STORE_CM,       /* what the connection manager keeps, node/cm/memory.h */
+	VB_FD_STORE_CM,       /* the connection manager's memory, node/cm/memory.h */
 	VB_FD_STORE_CHANNELS, /* another store, whose items are all CHANNEL */
 	VB_FD_STORE_CHANNEL,  /* the broker's end of a channel */
 };

@@ -25,7 +25,7 @@ struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s)
 	return &((struct vb_host_memory *)s->host)->adapter;
 }
 
-/* Whoever sends there is not to take an owner who is gone for one who is slow. */
+/* A sender must not take an owner that is gone for a slow one. */
 static void show_taken(struct vb_slots *s, uint32_t slot, bool is_taken)
 {
 	s->slot[slot].is_taken = is_taken;

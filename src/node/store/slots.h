@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the broker owns and the descriptor store keeps: host memory, the group, and the slots with
- * their memory. A slot is made when the first client needs it and then kept; its socket and its
- * memory serve one owner after the other.
+ * The objects that the broker owns and the descriptor store keeps: host memory, the group, and the
+ * slots with their memory. A slot is made when the first client needs it and then kept; its socket
+ * and its memory serve one owner after the other.
  */
 #ifndef VB_NODE_STORE_SLOTS_H
 #define VB_NODE_STORE_SLOTS_H
@@ -62,7 +62,7 @@ void vb_slots_capture(struct vb_slots *s, bool on);
 /* The adapter's own state, behind the device table. */
 struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s);
 
-/* What owners that are gone have left for `verbena explain`. */
+/* The histories of owners that are gone, for `verbena explain`. */
 struct vb_past *vb_slots_past(const struct vb_slots *s);
 
 /* Sums past and present of HCA port @port. */

@@ -40,8 +40,8 @@ enum vb_subnet_op {
 	VB_SUBNET_WATCH, /* each message after the answer is a line of what happens */
 };
 
-/* What comes with the answer of ADAPTER: the memory of the slot, that of the node with the device
- * table, that of all nodes, and the map of the fabric (link/ib/map.h). */
+/* The descriptors that come with the answer of ADAPTER: the memory of the slot, that of the node
+ * with the device table, that of all nodes, and the map of the fabric (link/ib/map.h). */
 enum { VB_SUBNET_SLOT, VB_SUBNET_NODE, VB_SUBNET_COMMON, VB_SUBNET_MAP, VB_SUBNET_FD_CNT };
 
 struct vb_subnet_call {
@@ -65,13 +65,13 @@ struct vb_subnet_answer {
 	};
 };
 
-/* What lies before each message on the descriptor of an open umad file. */
+/* The lengths before each message on the descriptor of an open umad file. */
 struct vb_subnet_prefix {
 	uint32_t hdr_len; /* of the message, by the form that the file has */
 	uint32_t len;     /* header and MAD; more than what follows: memory comes along */
 };
 
-/* What the command "connections" prints: of each id of RDMA CM at a node one. */
+/* The entry that the command "connections" prints for each id of RDMA CM at a node. */
 struct vb_subnet_connection {
 	char node[64]; /* its name */
 	struct vb_ucma_view view;

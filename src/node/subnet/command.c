@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The commands by which `verbena fabric` looks at a fabric, changes its cables and reports errors.
- * What a command prints goes to a file that the caller copies.
+ * The output of a command goes to a file that the caller copies.
  */
 #include "node/cm/view.h"
 #include "node/host/clock.h"
@@ -182,8 +182,8 @@ static int command_set_node(struct vb_subnet_daemon *d, char *name, bool is_guid
 	return 0;
 }
 
-/* "NODE PORT speed=QDR width=1x": what the cable there can do; "enable-speed=QDR
- * enable-width=1x": what the port there has enabled. */
+/* "NODE PORT speed=QDR width=1x": the limits of the cable there; "enable-speed=QDR
+ * enable-width=1x": the values that the port there has enabled. */
 static int command_set_port(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
 {
 	static const char enable[] = "enable-";

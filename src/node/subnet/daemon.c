@@ -245,7 +245,7 @@ static int seat_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 	return 0;
 }
 
-/* What the program wrote before leaves, as it does from a kernel, by the agents that there were. */
+/* Sends the program's earlier writes first, as a kernel does, by the agents that there were. */
 static void writes_send(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 {
 	if (!f || f->number < 0)
@@ -390,7 +390,7 @@ static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t
 	}
 }
 
-/* What was closed while events of it may still have waited. */
+/* Frees connections and files that were closed while their events might still wait. */
 static void gone_free(struct vb_subnet_daemon *d)
 {
 	while (!vb_list_is_empty(&d->gone)) {

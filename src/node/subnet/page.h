@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program can see of its open umad file without a call to the fabric's process: enough to
- * know that a write will not be refused, so that nobody has to wait for its answer. The pages of
+ * The part of an open umad file that a program sees without a call to the fabric's process: enough
+ * to know that a write will not be refused, so that nobody has to wait for its answer. The pages of
  * all files are memory that the fabric's process makes and each program maps. Nothing in them is
  * believed: the process checks each write that comes, and a program that spoils a page gets calls
  * instead, or loses its own writes.
@@ -14,7 +14,7 @@
 #include <stdalign.h>
 
 #define VB_SUBNET_PAGES 4096u
-/* What a write without an answer has at most: a header and a MAD. */
+/* The most bytes of a write without an answer: a header and a MAD. */
 #define VB_SUBNET_WRITE_MAX (VB_UMAD_HDR_LEN + VB_MAD_LEN)
 
 struct vb_subnet_page {
@@ -24,7 +24,7 @@ struct vb_subnet_page {
 	uint32_t with_rmpp, user_rmpp;  /* ... by a version of RMPP; segments are its own matter */
 	uint8_t port, port_cnt, is_low; /* is_low: there may be no memory for a write */
 	uint8_t is_switch;
-	/* What the agents have outstanding, and what is on its way to them. */
+	/* The transactions that the agents have outstanding, and writes on their way to them. */
 	uint32_t outstanding[VB_AGENTS_TRANSACTIONS];
 };
 

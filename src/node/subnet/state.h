@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the fabric's process share. */
+/* The state and functions that the files of the fabric's process share. */
 #ifndef VB_NODE_SUBNET_STATE_H
 #define VB_NODE_SUBNET_STATE_H
 
@@ -29,7 +29,7 @@ enum vb_watch_kind {
 	VB_WATCH_CHANNEL
 };
 
-/* A descriptor of the loop. What epoll(7) hands back points here. */
+/* A descriptor of the loop. The events of epoll(7) point here. */
 struct vb_watch {
 	enum vb_watch_kind kind;
 	int fd;
@@ -64,7 +64,7 @@ struct vb_subnet_seat {
 	/* The device table of its programs; NULL: none has asked for the adapter. */
 	struct vb_host_memory *host;
 	int host_fd;
-	/* By port: what the files of its counters say. */
+	/* By port: the values in the files of its counters. */
 	uint64_t shown[VB_HCA_PORTS_MAX + 1][VB_SUBNET_COUNTER_FILES];
 	struct vb_cm_port_counters cm_shown[VB_HCA_PORTS_MAX + 1];
 };
@@ -103,7 +103,7 @@ struct vb_subnet_daemon {
 	struct vb_subnet_call call;
 };
 
-/* files.c: what a connection asks of open files. Each returns the status of the answer. */
+/* files.c: the requests of a connection about open files. Each returns the status of the answer. */
 int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat, uint32_t port,
 			bool is_issm, struct vb_subnet_answer *answer, struct vb_fds *back);
 int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
@@ -111,7 +111,7 @@ int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call
 void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f);
 void vb_subnet_files_close(struct vb_subnet_daemon *d);
 
-/* write.c: what a program writes, by a call. */
+/* write.c: a write of a program by a call. */
 int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
 			 const struct vb_fds *fds);
 /* Takes all that the program wrote without a call; before anything else is done with the file. */

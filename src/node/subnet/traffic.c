@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MADs between the agents of programs and the subnet: what an agent sends goes through the subnet
- * at once, and what arrives at a port goes to the agents there, to the node's own, or is refused.
+ * MADs between the agents of programs and the subnet: MADs that an agent sends go through the
+ * subnet at once, and arriving ones go to the agents there, to the node's own, or is refused.
  * MAD-08, MAD-12, MAD-22, FAB-50
  */
 #include "node/subnet/adapter/adapter.h"
@@ -127,7 +127,7 @@ static struct vb_subnet_cm *cm_at(struct vb_list *l)
 	return vb_container_of(l, struct vb_subnet_cm, node);
 }
 
-/* What the manager changed shows in the trees of the nodes that programs are at. */
+/* The manager's changes show in the trees of the nodes that programs are at. */
 static void tell_changes(struct vb_subnet_daemon *d)
 {
 	uint32_t node, changes;

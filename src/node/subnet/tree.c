@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The trees by which the programs at a node see its device: /sys/class/infiniband,
- * infiniband_mad and /dev/infiniband, as node/sysfs makes them for the devices of a host. What the
- * subnet manager sets is rewritten when it changes. MAD-01
+ * infiniband_mad and /dev/infiniband, as node/sysfs makes them for the devices of a host. The
+ * values that the subnet manager sets are rewritten when they change. MAD-01
  */
 #include "node/subnet/state.h"
 
@@ -172,7 +172,7 @@ static void put_pkeys(int port, const struct vb_sma_port *p, bool is_new)
 	close(pkeys.fd);
 }
 
-/* What a subnet manager sets of port @number. */
+/* The attributes of port @number that a subnet manager sets. */
 static void put_port(struct vb_subnet_daemon *d, uint32_t node, uint8_t number, int port,
 		     bool is_new)
 {
@@ -245,7 +245,7 @@ static void put_ports(struct vb_subnet_daemon *d, uint32_t node, int dir, int cl
 	close(ports);
 }
 
-/* What may change at the node itself. FAB-19 */
+/* The attributes of the node itself that may change. FAB-19 */
 static void put_names(struct vb_subnet_daemon *d, uint32_t node, int fd, bool is_new)
 {
 	const struct vb_sma_node *sma = &d->subnet.node[node].sma;

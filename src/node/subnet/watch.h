@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens in a fabric, as lines to those who watch it: `verbena fabric watch`. */
+/* The events of a fabric, as lines for its watchers: `verbena fabric watch`. */
 #ifndef VB_NODE_SUBNET_WATCH_H
 #define VB_NODE_SUBNET_WATCH_H
 

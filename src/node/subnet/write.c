@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs write to their umad files: by calls that are answered, and, where the page of the
+ * Writes of programs to their umad files: by calls that are answered, and, where the page of the
  * file says that nothing can be wrong, as messages on the file's own socket without an answer. Such
  * a message is checked like any other. If it is refused all the same, because the program spoiled
  * its page or all memory went at once, it is lost as on a wire. Items MAD-11, MAD-12, MAD-23
@@ -138,7 +138,7 @@ static int write_from_memory(struct vb_subnet_file *f, int fd)
 	copy = malloc((size_t)st.st_size + 1);
 	if (!copy)
 		return -ENOMEM;
-	/* Read, not mapped: what is cut off under a mapping would end this process. */
+	/* Read, not mapped: a file cut off under its mapping would end this process. */
 	rc = pread(fd, copy, (size_t)st.st_size, 0) == st.st_size ? 0 : -EINVAL;
 	if (!rc)
 		rc = vb_umad_write_parse(&m, copy, (size_t)st.st_size, hdr_len);

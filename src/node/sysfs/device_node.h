@@ -17,7 +17,7 @@
 #define VB_RDMA_CM_MAJOR 10u
 #define VB_RDMA_CM_MINOR 122u
 
-/* What a program writes to, and what QUERY says: ABI 4 since 2007. */
+/* The ABI of a program's writes and of the answers of QUERY: 4 since 2007. */
 #define VB_RDMA_CM_ABI 4
 
 /* The PCI domain that the devices are in, which no machine has: VMD's begin above. */

@@ -27,7 +27,7 @@ int vb_dir_open_base(const char *path)
 
 	if (fd < 0)
 		return -errno;
-	/* Whoever owns it may rename what is in it; and so may all who write, unless it is sticky.
+	/* The directory's owner may rename its entries; so may all who write, unless it is sticky.
 	 * In a user namespace root may have no number. */
 	if (fstat(fd, &st))
 		rc = -errno;

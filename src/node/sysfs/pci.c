@@ -46,7 +46,7 @@ static void read_line(const char *path, char *line, size_t size)
 	line[strcspn(line, "\n")] = 0;
 }
 
-/* What the host says of the network device's place, or @otherwise. */
+/* The place of the network device as the host says it, or @otherwise. */
 static void put_place(int pci, const char *ifname, const char *file, const char *otherwise)
 {
 	char path[PATH_BYTES], line[LINE_BYTES];

@@ -46,7 +46,7 @@ void vb_progress_thread_watch_mail(struct vb_engine *e)
 	(void)vb_sleeper_watch_fd(e->progress_thread.epoll_fd, e->mail.fd, EPOLLIN, VB_SLEEP_MAIL);
 }
 
-/* What the thread's epoll instance shows within @d. True: there are packets, or mail. */
+/* Waits up to @d for events of the thread's epoll instance. True: there are packets, or mail. */
 static bool wait_events(struct vb_engine *e, vb_dur d)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
@@ -75,7 +75,7 @@ static void sleep_for_kick(struct vb_progress_thread *s, vb_time until)
 		(void)!read(s->kick_fd, &cnt, sizeof cnt);
 }
 
-/* Whether there are packets that the descriptor does not show. Who holds the lock sees to them. */
+/* Whether there are packets that the descriptor does not show. The lock's holder sees to them. */
 static bool has_packets(struct vb_engine *e)
 {
 	bool has;
@@ -162,8 +162,8 @@ static void nap_parked(struct vb_engine *e, struct vb_nap *n)
 }
 
 /*
- * Takes the lock because a packet has arrived. Who holds it is most likely receiving that packet,
- * and would only be held up by a thread that waits in line; so this one takes a nap first.
+ * Takes the lock because a packet has arrived. Its holder is most likely receiving that packet, and
+ * a thread that waits in line would only hold it up; so this one takes a nap first.
  */
 static void enter_for_packet(struct vb_engine *e)
 {
@@ -192,7 +192,7 @@ static bool receive_stream(struct vb_engine *e, vb_time now)
 	return received;
 }
 
-/* What there is to do after waking up, under the lock. */
+/* The work after waking up, under the lock. */
 static void work_once(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_wait_work work;

@@ -2,8 +2,8 @@
 /*
  * The configuration and status registers of congestion control: 64-bit words at the addresses of an
  * RDMA core with DCQCN. Global ones show struct vb_cc_settings; those of a QP, at a stride of 0x100
- * from QP index 1 on, show its controller. What the description leaves open lies where nothing
- * else does: see docs/registers.md. CC-31...49
+ * from QP index 1 on, show its controller. Words that the description leaves open lie where
+ * nothing else does: see docs/registers.md. CC-31...49
  *
  * A write is one word, taken over as a whole or not at all. Reserved bits and RO fields of it are
  * ignored and read 0 and their own value; there is no address beside the table's.

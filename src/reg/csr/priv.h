@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the CSR space share: csr.c has the space, qp.c the words of a QP, word.c words.
- */
+/* Shared declarations: csr.c has the CSR space, qp.c the words of a QP, word.c words. */
 #ifndef VB_REG_CSR_PRIV_H
 #define VB_REG_CSR_PRIV_H
 

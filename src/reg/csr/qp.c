@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* What the registers of a QP show and may change, all of them. */
+/* All values that the registers of a QP show and may change. */
 struct vb_csr_view {
 	uint64_t byte_cnt, dfx_time;
 	uint32_t qpn, cc_bytes, overflow, clk_hz;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables that a subnet manager left, line by line. What a line does not say right is refused
- * with its number; what it says of nodes that the topology lacks, too: the tables are of another
- * fabric then. opensm(8), dump_lfts(8), ibdmchk(1)
+ * The tables that a subnet manager left, line by line. A line with a mistake is refused with its
+ * number; so is one with nodes that the topology lacks: the tables are of another fabric then.
+ * opensm(8), dump_lfts(8), ibdmchk(1)
  */
 #include "scenario/fabric/fabric.h"
 
@@ -40,7 +40,7 @@ __attribute__((format(printf, 2, 3))) static int line_refuse(struct table_reader
 	return -EINVAL;
 }
 
-/* The next line into r->line, cut at its length; what cannot be printed is '?' there, since a
+/* The next line into r->line, cut at its length; unprintable bytes are '?' there, since a
  * refusal may show it. False: there is none. */
 static bool line_next(struct table_reader *r)
 {
@@ -118,7 +118,7 @@ static int lft_head(struct table_reader *r)
 	return 0;
 }
 
-/* "0x0001 003 # Channel Adapter portguid 0x7662000000010601: 'H-0000'"; what is for switches leads
+/* "0x0001 003 # Channel Adapter portguid 0x7662000000010601: 'H-0000'"; an entry for a switch leads
  * no data. */
 static int lft_entry(struct table_reader *r)
 {

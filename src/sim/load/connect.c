@@ -10,7 +10,7 @@
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |                  \
 	 VB_ACCESS_REMOTE_ATOMIC)
 
-/* What the end of a connection is: @side 0 sends. */
+/* The QP type of an end of a connection: @side 0 sends. */
 static enum vb_qp_type type_of(const struct vb_load *l, uint32_t side)
 {
 	if (l->cfg.type == VB_QPT_XRC_INI)
@@ -82,7 +82,7 @@ static int side_create(struct vb_load *l, struct vb_load_side *s, uint32_t host,
 #define RTS_UC (VB_QP_STATE | VB_QP_SQ_PSN)
 #define RTS_RC (RTS_UC | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC)
 
-/* What each type is told on its way up; rts 0: it does not go there. IBA 11.2.5.2 */
+/* The attributes that each type gets on its way up; rts 0: it does not go there. IBA 11.2.5.2 */
 static const struct {
 	enum vb_qp_type type;
 	uint32_t init, rtr, rts;

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What was sent arrives, and its completion says so. */
+/* Messages that were sent arrive, and their completions say so. */
 static bool is_reliable(const struct vb_load *l)
 {
 	return l->cfg.type != VB_QPT_UC && l->cfg.type != VB_QPT_UD;

@@ -75,7 +75,7 @@ int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_loa
 /* To be called before the simulation is destroyed. */
 void vb_load_destroy(struct vb_load *l);
 
-/* What does not fit @hosts hosts, as "... takes 2 hosts ..."; NULL: nothing. */
+/* The setting that does not fit @hosts hosts, as "... takes 2 hosts ..."; NULL: none. */
 const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
 			  uint32_t hosts);
 

@@ -35,7 +35,7 @@ static int flow_of(struct vb_load *l, struct vb_load_source *s, uint32_t src, ui
 	    .op = (uint8_t)draw_op(&s->p, &s->rng),
 	};
 
-	/* What waits for arrivals needs to see them. */
+	/* A load that waits for arrivals needs to see them. */
 	if (s->p.shape == VB_LOAD_RING || s->p.shape == VB_LOAD_PING_PONG ||
 	    l->cfg.type == VB_QPT_UD)
 		f.op = VB_LOAD_SEND;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a run comes to: completion times, goodput, fairness, queues, pauses, and retransmissions by
+ * The results of a run: completion times, goodput, fairness, queues, pauses, and retransmissions by
  * cause. All numbers are integers; ratios are in the unit that their name ends with.
  */
 #ifndef VB_SIM_LOAD_REPORT_H

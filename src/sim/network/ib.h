@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a simulated network of InfiniBand is like: lanes and their buffers, arbitration, and how its
- * switches find ways. Its hosts have the LIDs 1, 2 ... in their order.
+ * The properties of a simulated network of InfiniBand: lanes and their buffers, arbitration, and
+ * how its switches find ways. Its hosts have the LIDs 1, 2 ... in their order.
  */
 #ifndef VB_SIM_NETWORK_IB_H
 #define VB_SIM_NETWORK_IB_H

@@ -60,8 +60,8 @@ static void search_run(struct routing *r, uint32_t to, uint32_t *dist, bool up_o
 	}
 }
 
-/* Steps of ways that go up as far as they have to, and then down. Whoever is above is asked before
- * those below it. */
+/* Steps of ways that go up as far as they have to, and then down. A switch above is asked
+ * before the switches below it. */
 static void up_down_run(struct routing *r, uint32_t to)
 {
 	uint32_t n = r->s->switch_cnt;

@@ -74,7 +74,7 @@ static int set_add(struct search *f, uint32_t at, uint32_t edge)
 		if (next != VB_SIM_NONE && f->dist[next] + 1 == f->dist[at])
 			s->hop[r.first + r.cnt++] = i;
 	}
-	/* What can be reached is one step nearer by some port. */
+	/* A destination that can be reached is one step nearer by some port. */
 	VB_ASSERT_ALL(r.cnt > 0 && r.first + r.cnt <= s->hop_cap);
 	if (r.cnt != 0 && same->cnt == r.cnt &&
 	    memcmp(&s->hop[same->first], &s->hop[r.first], r.cnt * sizeof *s->hop) == 0)

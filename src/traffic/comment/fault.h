@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What captures, live and simulated, say of a packet that has met a fault. */
+/* The comment of captures, live and simulated, on a packet that has met a fault. */
 #ifndef VB_TRAFFIC_COMMENT_FAULT_H
 #define VB_TRAFFIC_COMMENT_FAULT_H
 

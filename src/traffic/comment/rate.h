@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What captures say of the rate that congestion control allows a QP: a comment at the next packet
- * that was captured, since packets alone do not tell it.
+ * The rate that congestion control allows a QP, as captures tell it: a comment at the next packet
+ * that was captured, since packets alone do not show it.
  */
 #ifndef VB_TRAFFIC_COMMENT_RATE_H
 #define VB_TRAFFIC_COMMENT_RATE_H

@@ -29,7 +29,7 @@ struct vb_ucma_ahead {
  */
 void vb_ucma_set_versions(struct vb_ucma *u, uint32_t *version);
 
-/* What is asked by a command that QUERY and INIT_QP_ATTR are. */
+/* The question of a command QUERY or INIT_QP_ATTR. */
 struct vb_ucma_read {
 	uint32_t id;
 	uint16_t cmd, option, room; /* room: bytes for the reply */

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define CM_TIMEOUT 20 /* of answers, 4.096 us * 2^n: what newer kernels tell the peer. CMP-08 */
+#define CM_TIMEOUT 20 /* of answers, 4.096 us * 2^n: the value that newer kernels tell. CMP-08 */
 #define CM_RETRIES 15
 #define EVENT_COMM_EST 4 /* IBV_EVENT_COMM_EST */
 
@@ -215,7 +215,7 @@ int vb_ucma_do_disconnect(struct vb_ucma_call *c)
 {
 	if (!c->id->conn)
 		return -EINVAL;
-	/* Whatever it says, the connection is at its end: a second call is right, too. CMP-20 */
+	/* The result is ignored: the connection ends, and a second call is right, too. CMP-20 */
 	if (c->id->qp_type != VB_UCMA_QPT_UD)
 		(void)vb_cm_disconnect(c->id->conn, NULL, c->now);
 	return 0;

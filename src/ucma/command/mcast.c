@@ -80,7 +80,7 @@ static struct vb_gid group_gid(const struct vb_ucma_id *id, const struct vb_ucma
 	return g;
 }
 
-/* What is no group, and on RoCE what no address handle can be made of: a packet has addresses of
+/* False: @a is no group, or on RoCE no address handle can be made of it: a packet has addresses of
  * one family. */
 static bool group_is_good(const struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs ask of an id: its addresses, its path, and the attributes of its QP in each state.
- * CMP-32, CMP-41 to CMP-43; IBA 15.2.5.16 */
+/* Questions of programs about an id: its addresses, its path, and the attributes of its QP in each
+ * state. CMP-32, CMP-41 to CMP-43; IBA 15.2.5.16 */
 #include "ucma/priv.h"
 #include "wire/be.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Changes of a memory region that happen together or not at all, whenever the process that makes
- * them is killed: they are written down first, then declared, then carried out. Who finds the
- * region later finishes what was declared and forgets the rest. The region has one writer.
+ * them is killed: they are written down first, then declared, then carried out. The process
+ * that finds the region later finishes the declared changes and forgets the rest. The region has
+ * one writer.
  */
 #ifndef VB_UCMA_KEEP_JOURNAL_H
 #define VB_UCMA_KEEP_JOURNAL_H
@@ -21,8 +22,7 @@ struct vb_journal {
 
 /*
  * Writes down that @len bytes at @to, which is in the region at @base, become those at @from. At
- * most VB_JOURNAL_BYTES - 8 bytes. What has no room beside earlier changes has them carried out
- * before.
+ * most VB_JOURNAL_BYTES - 8 bytes. If earlier changes leave no room, they are carried out first.
  */
 void vb_journal_put(struct vb_journal *j, void *base, void *to, const void *from, uint32_t len);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of the machine outlives the process that runs it: a region of memory with a record for each
+ * The part of the machine that outlives its process: a region of memory with a record for each
  * id, each event that nobody has taken and each group. The region is the caller's, who keeps it
  * where a killed process does not take it along; the machine writes it through a journal, so that
  * it is always in a state in which the machine was. CMP-51

@@ -88,7 +88,7 @@ static void conn_restore(struct vb_ucma_id *id, const struct vb_ucma_kept_id *k,
 		id->is_resumed = vb_cm_conn_rep(id->conn) != NULL;
 }
 
-/* What an id has besides its fields: port, listener, connection. */
+/* The parts of an id besides its fields: port, listener, connection. */
 static void id_connect(struct vb_ucma_id *id, const struct vb_ucma_kept_id *k, vb_time now)
 {
 	if (k->is_bound)
@@ -271,7 +271,7 @@ void vb_ucma_restore(struct vb_ucma *u, vb_time now)
 		mc_restore(u, i);
 	events_restore(u);
 	u->event_seq = event_seq;
-	/* Connections last: what becomes of them comes behind the events that waited. */
+	/* Connections last: their events come behind the events that waited. */
 	for (uint32_t n = 0; n < cnt; n++) {
 		if (!u->ids[n])
 			continue;

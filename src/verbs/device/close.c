@@ -22,8 +22,8 @@ static void *take_first(struct vb_ibv_file *f, size_t list, size_t link)
 		if (vb_list_is_empty(l))
 			continue;
 		l = l->next;
-		/* What was taken before is off the list when it is freed, which the analyser does
-		 * not see. */
+		/* The object taken before is off the list when it is freed, which the analyser
+		 * does not see. */
 		vb_list_remove(l); /* NOLINT(clang-analyzer-unix.Malloc) */
 		return (char *)l - link;
 	}

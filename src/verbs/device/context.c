@@ -102,7 +102,7 @@ static void context_enlist(struct vb_ibv_context *c, struct vb_host_shm *host)
 		vb_list_init(&vb_ibv_contexts);
 		vb_engine_set_sink(c->engine, &vb_ibv_sink);
 	}
-	/* What it says first is no change, and what changes from here on is told. */
+	/* The first table is no change, and every change from here on is told. */
 	c->generation = vb_host_read(vb_engine_host(c->engine), host);
 	c->port_cnt = ports_of(&host->device[c->dev->index]);
 	memcpy(c->table, &host->device[c->dev->index], c->port_cnt * sizeof *c->table);
@@ -163,7 +163,7 @@ no_engine:
 	return vb_ibv_null(err);
 }
 
-/* What the cmd_fd refers to is there for ibv_import_device(): see export.h. */
+/* The table that the cmd_fd refers to is there for ibv_import_device(): see export.h. */
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct vb_ibv_device *d = (struct vb_ibv_device *)device;
@@ -219,7 +219,7 @@ int ibv_close_device(struct ibv_context *context)
 
 	if (!vb_ibv_enter(c))
 		return VB_IBV_REFUSE_FAIL(c, EIO, "ibv_close_device");
-	/* What was posted or has to be acknowledged leaves before the QPs go. */
+	/* Posted work and due acknowledgements leave before the QPs go. */
 	vb_engine_flush(c->engine);
 	vb_list_remove(&c->link);
 

@@ -5,7 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
-/* What the private ibv_query_gid_type() of rdma-core answers for InfiniBand and RoCE v2;
+/* The answers of rdma-core's private ibv_query_gid_type() for InfiniBand and RoCE v2;
  * ibv_devinfo calls it. */
 enum gid_type_sysfs { GID_TYPE_SYSFS_IB_ROCE_V1 = 0, GID_TYPE_SYSFS_ROCE_V2 = 1 };
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port of InfiniBand says of itself: PortInfo in the words of verbs. IBA 14.2.5.6 */
+/* The attributes of an InfiniBand port: PortInfo in the words of verbs. IBA 14.2.5.6 */
 #include "verbs/priv.h"
 
 #include "wire/ib/rate.h"

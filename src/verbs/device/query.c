@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What device and port say of themselves: the limits that are enforced, and nothing else. */
+/* The attributes of device and port: the limits that are enforced, and nothing else. */
 #include "node/netdev/eth_rate.h"
 #include "verbs/priv.h"
 #include "verbs/ring/ring.h"
@@ -35,8 +35,8 @@ static uint32_t violations_count(uint64_t own, const uint64_t *all)
 	return cnt < UINT16_MAX ? (uint32_t)cnt : UINT16_MAX;
 }
 
-/* Packets of a virtual function come by the port of its device. What other processes have met is
- * known as of a second ago. */
+/* Packets of a virtual function come by the port of its device. Violations that other processes
+ * have met are known as of a second ago. */
 static void port_violations(struct vb_ibv_context *c, uint32_t number, struct ibv_port_attr *a)
 {
 	uint32_t parent = c->table[0].parent,
@@ -155,7 +155,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 
 #define PACED_QPTS (1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND)
 
-/* What each transport has, it has on demand as well. */
+/* Each transport has all its operations on demand as well. */
 #define ODP_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
 #define ODP_UC (ODP_UD | IBV_ODP_SUPPORT_WRITE)
 #define ODP_ALL (ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC)

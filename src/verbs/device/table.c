@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What the subnet manager has changed of a port. IBA 11.6.3.4 */
+/* The events for what the subnet manager has changed of a port. IBA 11.6.3.4 */
 static void ib_events(struct vb_ibv_context *c, struct vb_evq_node *port,
 		      const struct vb_device_ib *old, const struct vb_device_ib *now)
 {

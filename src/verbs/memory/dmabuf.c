@@ -19,7 +19,7 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING)
 
-/* What @fd is: how long, in which pages it is mapped, and *may_shrink: it can be truncated. 0 or an
+/* The length of @fd, the size of its pages, and *may_shrink: it can be truncated. 0 or an
  * errno. */
 static int look_at(int fd, uint64_t *size, uint64_t *page, bool *may_shrink)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a context's cmd_fd refers to: a table of its PDs, device memory and regions by handle, in
- * memory that only the process writes that opened the device, and that can be neither shortened nor
- * written by those whom the descriptor is passed to. They find there what they may import.
+ * The table behind a context's cmd_fd: its PDs, device memory and regions by handle, in memory that
+ * only the process that opened the device writes. Processes that get the descriptor passed can
+ * neither shorten nor write it. They find there what they may import.
  */
 #ifndef VB_VERBS_MEMORY_EXPORT_H
 #define VB_VERBS_MEMORY_EXPORT_H
@@ -17,7 +17,7 @@
 #define VB_EXPORT_PDS (1u << 16)
 #define VB_EXPORT_DMS (1u << 16)
 #define VB_EXPORT_MRS (1u << 20)
-/* What a process creates in an imported context is its own: such handles are nobody else's. */
+/* A process owns the objects it creates in an imported context: nobody else has such handles. */
 #define VB_HANDLE_OWN (1u << 31)
 
 enum vb_export_kind { VB_EXPORT_PD, VB_EXPORT_DM, VB_EXPORT_MR };
@@ -77,8 +77,7 @@ void vb_export_drop(struct vb_export_table *t, enum vb_export_kind kind, uint32_
  */
 int vb_import_table(int cmd_fd, const struct vb_export_table **out);
 /*
- * What is entered for @handle; *lease stays *leased for as long as it is. 0, ENOENT, or EIO as
- * above.
+ * The entry of @handle; *lease stays *leased while it is there. 0, ENOENT, or EIO as above.
  */
 int vb_import_find(const struct vb_export_table *t, enum vb_export_kind kind, uint32_t handle,
 		   struct vb_export_entry *e, const uint32_t **lease, uint32_t *leased);

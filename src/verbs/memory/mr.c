@@ -30,7 +30,7 @@ int vb_ibv_access_check(uint32_t access)
 	return 0;
 }
 
-/* What a registration says, checked; *attr is what the core needs. */
+/* Checks the arguments of a registration; *attr is what the core needs. */
 static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 		    struct vb_mr_attr *attr)
 {
@@ -201,7 +201,7 @@ static bool is_fixed(const struct vb_ibv_mr *mr)
 	       !mr->share->core;
 }
 
-/* What a re-registration says, checked as ibv_rereg_mr(3) has it. Returns 0 or an errno. */
+/* Checks the arguments of a re-registration as ibv_rereg_mr(3) has it. Returns 0 or an errno. */
 static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_pd *pd, void *addr,
 		       size_t length, int access, struct vb_mr_attr *attr)
 {

@@ -51,7 +51,7 @@ static int advice_check(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uin
 	return 0;
 }
 
-/* What is asked for is brought in before the call returns, whether it is to be awaited or not. */
+/* The ranges are brought in before the call returns, whether the program wants to wait or not. */
 int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		     struct ibv_sge *sge, uint32_t sge_cnt)
 {

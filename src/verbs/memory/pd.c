@@ -166,7 +166,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	return &pd->ibv;
 }
 
-/* What the application has still created with it keeps it, until the device is closed. */
+/* The application's objects that still use it keep it, until the device is closed. */
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
 	(void)ibv_dealloc_pd(pd);

@@ -83,7 +83,7 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 	return err || !attr->is_global ? err : gid_path(c, attr, path);
 }
 
-/* What enum ibv_rate means, Mb/s. IBA 9.11.1, table 63 */
+/* The rates of enum ibv_rate, Mb/s. IBA 9.11.1, table 63 */
 static const uint32_t rate_mbps[] = {
     [IBV_RATE_2_5_GBPS] = 2500,   [IBV_RATE_10_GBPS] = 10000,   [IBV_RATE_30_GBPS] = 30000,
     [IBV_RATE_5_GBPS] = 5000,     [IBV_RATE_20_GBPS] = 20000,   [IBV_RATE_40_GBPS] = 40000,
@@ -170,7 +170,7 @@ static struct vb_gid gid_of_ipv4(const uint8_t *addr)
 	return g;
 }
 
-/* What the 40 bytes in front of a UD message say. IBT-21 */
+/* The fields of the 40 bytes in front of a UD message. IBT-21 */
 struct received_grh {
 	struct vb_gid sgid, dgid;
 	uint32_t flow_label;
@@ -218,7 +218,7 @@ static int gid_index(struct vb_ibv_context *c, uint32_t port, const struct vb_gi
 	return found;
 }
 
-/* What the completion and the GRH of a message say, in *r. Returns 0 or an errno. */
+/* The fields of the completion and the GRH of a message, in *r. Returns 0 or an errno. */
 static int received_check(const struct vb_ibv_context *c, uint8_t port, const struct ibv_wc *wc,
 			  const uint8_t *grh, struct received_grh *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Enhanced connection establishment: what a QP offers beyond the standard, so that whoever connects
- * two of them can agree on what both have. The options are the core's VB_EXTENSION bits.
+ * Enhanced connection establishment: the options of a QP beyond the standard, so that a program
+ * that connects two QPs can agree on what both have. The options are the core's VB_EXTENSION bits.
  * ibv_set_ece(3), ibv_query_ece(3)
  */
 #include "verbs/priv.h"
@@ -19,7 +19,7 @@ int ibv_query_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 	return 0;
 }
 
-/* What is left of the options goes back: those that this end does not have are no error. */
+/* The remaining options go back: options that this end does not have are no error. */
 int ibv_set_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 {
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;

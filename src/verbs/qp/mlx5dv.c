@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a device of this kind would say, for programs that go by it. */
+/* The answers of a device of this kind, for programs that go by them. */
 
 struct vb_ibv_dv {
 	struct mlx5dv_qp_ex mlx5;
@@ -84,7 +84,7 @@ static void wr_set_dc_addr(struct mlx5dv_qp_ex *mqp, struct ibv_ah *ah, uint32_t
 	wr_set_dc_addr_stream(mqp, ah, dctn, key, 0);
 }
 
-/* What the two structures ask for, in the core's words. Returns 0 or an errno. */
+/* The request of the two structures, in the core's words. Returns 0 or an errno. */
 static int dc_init(const struct mlx5dv_qp_init_attr *attr, struct vb_dc_init *dc)
 {
 	const struct mlx5dv_dc_init_attr *a = &attr->dc_init_attr;

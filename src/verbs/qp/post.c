@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posting. A list stops at its first bad request, which *bad_wr then names; those before it are
- * posted. What has been posted is announced to the engine once for the whole list.
+ * posted. Posted requests are announced to the engine once for the whole list.
  */
 #include "verbs/priv.h"
 #include "verbs/ring/ring.h"

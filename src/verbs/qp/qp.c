@@ -48,7 +48,7 @@ static bool sends_only(enum vb_qp_type type)
 }
 
 /*
- * What a QP is made of: 0, EINVAL when something is missing, ENOENT when it is no such object of
+ * Checks the parts of a QP: 0, EINVAL when one is missing, ENOENT when one is no such object of
  * the same context. Initiators receive nothing, targets send nothing.
  */
 static int parts_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init,
@@ -279,7 +279,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (!vb_ibv_enter(c))
 		return vb_ibv_refuse(c, EIO, "ibv_destroy_qp");
-	/* What was posted or has to be acknowledged leaves first. One in ERR sends no more. */
+	/* Posted work and due acknowledgements leave first. A QP in ERR sends no more. */
 	if (vb_qp_get_state(qp->core) != VB_QPS_ERR)
 		vb_engine_flush(c->engine);
 

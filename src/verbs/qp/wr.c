@@ -80,7 +80,7 @@ static bool batch_grow(struct vb_wr_batch *b)
 	return true;
 }
 
-/* What ex->wr_flags may say. INLINE says nothing: whether data is inline, its setter tells.
+/* The flags of ex->wr_flags. INLINE says nothing: the setter of data tells whether it is inline.
  * ibv_wr_post(3) */
 #define WR_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
 
@@ -133,7 +133,7 @@ void vb_wr_add_custom(struct ibv_qp_ex *ex, const void *wqe)
 	batch_of(ex)->custom_cnt++;
 }
 
-/* Whatever becomes of the work requests, it has. */
+/* The work requests are posted, or will never be. */
 static void batch_clear(struct vb_wr_batch *b)
 {
 	for (uint32_t i = 0; i < b->cnt && b->custom_cnt; i++) {

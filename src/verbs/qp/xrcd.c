@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the handles of one domain share. Under the engine's lock. */
+/* The state that the handles of one domain share. Under the engine's lock. */
 struct vb_ibv_xrc_domain {
 	struct vb_xrcd *core;
 	uint32_t refs;

@@ -111,7 +111,7 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		    "ibv_resize_cq");
 	if (!vb_ibv_enter(c))
 		return vb_ibv_refuse(c, EIO, "ibv_resize_cq");
-	/* What was posted may be done, and have completions that a smaller one has no room for. */
+	/* Posted work may be done, and have completions that a smaller CQ has no room for. */
 	if ((uint32_t)cqe < vb_cq_size(cq->core))
 		vb_engine_flush(c->engine);
 

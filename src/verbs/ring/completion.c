@@ -127,7 +127,7 @@ static void arm_bell(struct vb_bell *b, uint64_t value, vb_time now)
 	(void)now;
 	vb_cq_arm(r->cq->core, solicited);
 	vb_ibv_cq_watch(r->cq, true);
-	/* What came since the program looked last counts. */
+	/* Entries that came since the program looked last count. */
 	if (unread && unread <= r->cnt && (!solicited || has_solicited(r, tail - unread, tail)))
 		vb_cq_tell(r->cq->core);
 }

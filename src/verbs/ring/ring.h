@@ -5,7 +5,7 @@
  * completion queue is written beside the core's own, entry by entry. Verbs that post write the same
  * bytes. There only where the user wants it, `verbena run --mlx5dv`; docs/mlx5dv.md
  *
- * The memory is the program's to write at any time: what is read of it is copied first, and
+ * The memory is the program's to write at any time: WQEs that are read are copied first, and
  * everything that the adapter itself relies on is elsewhere. All under the engine's lock.
  */
 #ifndef VB_VERBS_RING_RING_H
@@ -25,7 +25,7 @@
 struct vb_ring_srq;
 struct vb_ring_block;
 
-/* What a completion has to know of its WQE; the core's wr_id is a pointer to it. */
+/* The facts about its WQE that a completion needs; the core's wr_id is a pointer to them. */
 struct vb_ring_slot {
 	uint64_t wr_id; /* the program's, where verbs posted it */
 	uint16_t counter;
@@ -164,7 +164,7 @@ static inline uint8_t *vb_ring_entry(const struct vb_ring_cq *r, uint32_t place)
 	return vb_ring_entry_begin(r, place) + r->entry_bytes - VB_CQE_BYTES;
 }
 
-/* The last byte says whose the entry is: whoever sees it turned has all of the entry. */
+/* The last byte says whose the entry is: a reader that sees it turned has all of the entry. */
 static inline void vb_ring_entry_release(uint8_t *entry, uint8_t last)
 {
 	__atomic_store_n(entry + VB_CQE_BYTES - 1, last, __ATOMIC_RELEASE);

@@ -10,7 +10,7 @@
 
 bool vb_ring_is_on(void)
 {
-	static _Atomic int on; /* 0: nobody has asked; what the environment says does not change */
+	static _Atomic int on; /* 0: nobody has asked; the environment does not change */
 	int v = atomic_load_explicit(&on, memory_order_relaxed);
 
 	if (!v) {
@@ -94,7 +94,7 @@ int vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_qp
 
 static void run_bell(struct vb_bell *b, uint64_t value, vb_time now)
 {
-	/* What is posted, the record says; the word only that there is something. */
+	/* The record says what is posted; the word only that there is something. */
 	(void)value;
 	vb_ring_run_send(vb_container_of(b, struct vb_ring_qp, bell), now);
 }
@@ -263,7 +263,7 @@ static int take_wqe(struct vb_ring_qp *r, uint32_t pending, bool is_custom, vb_t
 
 	vb_ring_copy_blocks(r, r->sq_seen, 1, copy);
 	blocks = vb_wqe_blocks(copy);
-	/* Longer than what is posted, or than the queue: what is there is not the program's WQE. */
+	/* Longer than what is posted, or than the queue: this is no WQE of the program. */
 	if (blocks > pending || blocks > r->sq_cnt)
 		blocks = 1;
 	vb_ring_copy_blocks(r, (uint16_t)(r->sq_seen + 1), blocks - 1, copy + VB_WQE_BLOCK);

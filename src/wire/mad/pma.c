@@ -66,8 +66,7 @@ static const struct vb_mad_field result_fields[] = {
 };
 #define RESULT_COUNTER_AT (VB_PMA_DATA_AT + 4)
 
-/* What stands before the counters of either; PortCounters has its 17th bit of selection elsewhere.
- */
+/* Fields before the counters of either; PortCounters has its 17th bit of selection elsewhere. */
 struct counts_hdr {
 	uint8_t port;
 	uint16_t select;

@@ -47,8 +47,8 @@ enum vb_smp_status {
 	VB_SMP_BAD_FIELD = 0x001c,
 };
 
-/* What stands behind the common header. In a directed route the top bit of the status is the
- * direction, and the hop counts take the place of the class specific word. IBA 14.2.1.2 */
+/* The fields that an SMP adds to the common header. In a directed route the top bit of the status
+ * is the direction, and the hop counts take the place of the class specific word. IBA 14.2.1.2 */
 struct vb_smp_route {
 	bool returning; /* the D bit: a response */
 	uint16_t status;

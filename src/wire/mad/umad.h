@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs and /dev/infiniband/umadN say to each other, as the kernel's ib_user_mad.h lays it
+ * The exchange of programs with /dev/infiniband/umadN, as the kernel's ib_user_mad.h lays it
  * out: the header before each MAD that is read or written, and the requests that register agents.
  * Most numbers have the byte order of the host; some fields of the header are big-endian. Items
  * MAD-02 to MAD-05, MAD-14, MAD-15
@@ -35,7 +35,7 @@ struct vb_mad_message {
 	const uint8_t *mad;
 };
 
-/* What a program registers an agent for. */
+/* The MADs that a program registers an agent for. */
 struct vb_agent_request {
 	uint32_t qpn;
 	uint8_t mgmt_class; /* 0: it sends only, and gets the answers */
@@ -83,16 +83,16 @@ int vb_umad_write_parse(struct vb_mad_message *m, const uint8_t *buf, size_t cou
 void vb_umad_write_emit(const struct vb_mad_message *m, uint8_t *buf, uint32_t hdr_len);
 
 /*
- * What a read with room for @count bytes at @buf gives. The number of bytes: the message is read.
+ * The result of a read with @count bytes of room at @buf. The number of bytes: the message is read.
  * Otherwise it stays the first one: -EINVAL: no room for the header and the first MAD; -ENOSPC: an
  * RMPP message for which there is no room; header and first MAD were written. MAD-14, MAD-15
  */
 int vb_umad_read_emit(const struct vb_mad_message *m, uint8_t *buf, size_t count, uint32_t hdr_len);
 
-/* What REGISTER_AGENT points to. 0, or -EINVAL: no such QP. */
+/* The argument of REGISTER_AGENT. 0, or -EINVAL: no such QP. */
 int vb_umad_reg_parse(struct vb_agent_request *r, const uint8_t reg[VB_UMAD_REG_LEN]);
-/* What REGISTER_AGENT2 points to. 0, or -EINVAL: no such QP or OUI, or flags that there are not;
- * @reg then says which ones there are, and is to be copied back. */
+/* The argument of REGISTER_AGENT2. 0, or -EINVAL: no such QP or OUI, or flags that do not exist;
+ * @reg then says which ones exist, and must be copied back. */
 int vb_umad_reg2_parse(struct vb_agent_request *r, uint8_t reg[VB_UMAD_REG2_LEN]);
 /* Writes the number of the new agent into either. */
 void vb_umad_reg_put_id(uint8_t *reg, uint32_t id);

@@ -20,7 +20,7 @@
 #define VB_VENDOR_VERSION_MAX 24
 
 enum vb_vendor_attr {
-	VB_VENDOR_ADAPTER = 0x10, /* what the adapter is */
+	VB_VENDOR_ADAPTER = 0x10, /* a description of the adapter */
 	VB_VENDOR_QP = 0x11,      /* how the QP stands that is connected to one of the asker's */
 };
 
@@ -33,8 +33,8 @@ struct vb_vendor_adapter {
 	struct vb_gid gid[VB_VENDOR_GIDS]; /* of that port */
 };
 
-/* How the QP stands. What it says is about the asker alone: of a QP that is connected to another
- * one nothing is told, not even that it is there. */
+/* How the QP stands. The answer is about the asker alone: it tells nothing of a QP that is
+ * connected to another one, not even that it is there. */
 enum vb_vendor_standing {
 	VB_VENDOR_UNCONNECTED, /* no QP is, or lately was, connected to the asker's */
 	VB_VENDOR_NOT_READY,   /* the QP of that number is in INIT: it has no peer yet */

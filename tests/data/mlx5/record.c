@@ -399,8 +399,7 @@ int main(void)
 {
 	printf("/* SPDX-License-Identifier: BSD-2-Clause */\n"
 	       "/*\n"
-	       " * What rdma-core's mlx5 provider writes to work queues, as scripts/record_wqe has "
-	       "recorded it:\n"
+	       " * WQEs as rdma-core's mlx5 provider writes them, recorded by scripts/record_wqe:\n"
 	       " * SEND_VECTOR(type, opcode, data, address, ibv_send_flags, index, signed, bytes) "
 	       "and\n"
 	       " * RECEIVE_VECTOR(data, bytes of the WQE, bytes) and WINDOW_VECTOR(number, index, "

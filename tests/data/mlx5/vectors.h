@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rdma-core's mlx5 provider writes to work queues, as scripts/record_wqe has recorded it:
+ * WQEs as rdma-core's mlx5 provider writes them, recorded by scripts/record_wqe:
  * SEND_VECTOR(type, opcode, data, address, ibv_send_flags, index, signed, bytes) and
  * RECEIVE_VECTOR(data, bytes of the WQE, bytes) and WINDOW_VECTOR(number, index, bytes). The
  * provider leaves bytes .. as they are.

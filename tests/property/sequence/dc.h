@@ -32,7 +32,7 @@ struct dc_turn {
 	uint32_t next[DC_NEXT], next_cnt;
 };
 
-/* What an initiator has at a target. */
+/* The state of an initiator at a target. */
 struct dc_link {
 	struct dc_turn turn[DC_STREAMS];
 	uint64_t cell;    /* for atomics, of this initiator alone */
@@ -66,7 +66,7 @@ struct dct {
 	bool exists;
 	uint32_t host, qpn, life;
 	uint64_t key, pattern;
-	struct mem region, mem; /* what is reached remotely; receives */
+	struct mem region, mem; /* for remote accesses; for receives */
 	struct posted recv[DC_SRQ_WRS];
 	uint32_t posted;
 	bool moved; /* was put into ERR or RESET */
@@ -83,7 +83,7 @@ struct dc {
 
 /* dc_judge.c */
 void dc_completion(struct play *p, struct dc *dc, uint32_t host, const struct vb_wc *wc);
-void dci_void(struct dci *d); /* what was under way will never complete */
+void dci_void(struct dci *d); /* work under way will never complete */
 void dci_check(struct play *p, const struct dc *dc, struct dci *d); /* at the end of a case */
 void dct_check(struct play *p, const struct dc *dc, const struct dct *t);
 

@@ -12,7 +12,7 @@ static bool dct_lives(const struct dct *t)
 	return t->qp && vb_qp_get_state(t->qp) == VB_QPS_RTR;
 }
 
-/* What @w may end with when nothing else has gone wrong. */
+/* The statuses that @w may end with when nothing else has gone wrong. */
 static uint32_t own_statuses(const struct play *p, const struct dc_sent *w)
 {
 	switch ((enum defect)w->defect) {

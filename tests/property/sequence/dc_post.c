@@ -118,7 +118,7 @@ static bool local_buffer(struct play *p, struct dci *d, struct dc_sent *w, const
 	return true;
 }
 
-/* What the call must return follows from the state and the room. */
+/* The result of the call must follow from the state and the room. */
 static bool submit(struct play *p, struct dci *d, struct dc_sent *w, struct vb_send_wr *wr)
 {
 	struct vb_sge sge[SGES_MAX];

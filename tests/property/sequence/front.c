@@ -20,7 +20,7 @@
 #define BATCH 100u
 #define CASE_SECONDS 60u
 
-/* What a process that plays cases leaves for the one that watches it. */
+/* The report that a process that plays cases leaves for the one that watches it. */
 static struct shared {
 	uint64_t seed;
 	struct play_count count;
@@ -73,7 +73,7 @@ static bool play_apart(const struct sequence *one, uint64_t seed, uint32_t runs,
 			shared->seed = seed + i;
 			if (!one)
 				sequence_make(&s, seed + i);
-			/* Of its own time: what else the machine does is no matter. */
+			/* Of its own time: other work of the machine is no matter. */
 			setitimer(ITIMER_PROF, &(struct itimerval){{0}, {CASE_SECONDS, 0}}, NULL);
 			sequence_play(one ? one : &s, verbose, &c);
 			add(&c);

@@ -17,7 +17,7 @@ bool end_lives(const struct end *e)
 	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE;
 }
 
-/* What @w may end with when nothing else has gone wrong. */
+/* The statuses that @w may end with when nothing else has gone wrong. */
 static uint32_t sound_statuses(struct play *p, struct end *e, const struct sent *w)
 {
 	struct end *to = peer_of(e);
@@ -132,7 +132,7 @@ static bool is_received(const struct play *p, const struct sent *w)
 		(window_says(p, &w->aim, w->op, &says) && says & BIT(VB_WC_SUCCESS)));
 }
 
-/* What success means for memory, and (@received) for the receiver. */
+/* The effects of success on memory, and (@received) on the receiver. */
 static void check_done(struct play *p, struct end *e, const struct sent *w, bool received)
 {
 	struct end *to = peer_of(e);
@@ -349,7 +349,7 @@ void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc)
 		dc_completion(p, p->dc, host, wc);
 		return;
 	}
-	/* Whose it is says the QP; with an SRQ only it does. */
+	/* The QP says whose completion it is; with an SRQ nothing else does. */
 	for (uint32_t c = 0; c < CONNS_MAX; c++)
 		for (uint32_t i = 0; i < 2; i++) {
 			struct end *x = &p->conn[c].end[i];

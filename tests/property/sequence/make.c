@@ -18,7 +18,7 @@ static bool chance(struct vb_rng *r, uint32_t percent)
 	return vb_rng_below(r, 100) < percent;
 }
 
-/* What a case likes to do; weights of the steps, and percentages. */
+/* The preferences of a case: weights of the steps, and percentages. */
 struct mood {
 	uint32_t weight[STEP_KINDS];
 	uint32_t defects, recv_defects, wild; /* percent */
@@ -350,7 +350,7 @@ static void make_srq(uint32_t *a, const struct mood *m, const struct sequence *s
 	a[SRQ_WHICH] = vb_rng_below(r, 4);
 }
 
-/* What is no work and makes none. */
+/* Steps that are no work and make none. */
 static void make_setting(uint32_t kind, uint32_t *a, const struct mood *m, const struct sequence *s,
 			 struct vb_rng *r)
 {

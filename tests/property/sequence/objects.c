@@ -34,7 +34,7 @@ static void modify(struct play *p, struct vb_qp *qp, enum vb_qp_state to, uint32
 	vb_sim_touch(p->sim, o->end->host);
 }
 
-/* RESET to RTS: what each step needs. */
+/* RESET to RTS, with the attributes that each step needs. */
 static void raise_qp(struct play *p, struct vb_qp *qp, struct vb_qp_attr *a)
 {
 	const uint32_t to = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
@@ -211,7 +211,7 @@ void play_connect(struct play *p, const struct step *st)
 	bring_up(p, c, a[CONNECT_SALT]);
 }
 
-/* What dies with a QP that leaves the connection. */
+/* Everything that dies with a QP that leaves the connection. */
 static void leave(struct play *p, struct end *e)
 {
 	e->was_dead |= !e->conn->is_xrc;
@@ -219,7 +219,7 @@ static void leave(struct play *p, struct end *e)
 	end_void(p, e);
 }
 
-/* What may change where nothing is under way; and what may not. IBA 11.2.5.2 */
+/* The changes that are allowed where nothing is under way; and some that are not. IBA 11.2.5.2 */
 static void modify_drained(struct play *p, struct end *e, uint32_t salt)
 {
 	struct vb_qp_attr a = {.qp_state = VB_QPS_SQD,

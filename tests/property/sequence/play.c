@@ -286,7 +286,7 @@ static void resume(struct play *p, struct end *e)
 		end_feed(p, e);
 }
 
-/* What has no completion of its own gets a request behind it that has. */
+/* A request without a completion of its own gets one behind it that has a completion. */
 static void mark(struct play *p, struct end *e)
 {
 	if (e->qp && e->unsignaled && !p->queue[e->host].lost &&
@@ -310,7 +310,7 @@ static void complete(struct play *p, struct end *e)
 		     e->recv_cnt - e->recv_done);
 }
 
-/* The network is well again: whatever was posted must complete. */
+/* The network is well again: all posted work must complete. */
 static void finish(struct play *p)
 {
 	vb_time bound = vb_sim_now(p->sim) + END_NS;
@@ -357,7 +357,7 @@ static void drop_end(struct play *p, struct end *e)
 	(void)p;
 }
 
-/* Everything in the right order; whatever is used refuses. */
+/* Everything in the right order; an object in use refuses. */
 static void tidy(struct play *p)
 {
 	each(p, drop_end);

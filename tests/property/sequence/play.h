@@ -2,8 +2,8 @@
 /*
  * The state of a case that is being played, and the model that judges it. The model knows of every
  * work request what must be true of it at each moment: the statuses that it may end with, whose
- * turn it is, and which bytes it may have moved. What may go wrong without being a mistake (a peer
- * that is gone, an earlier error) is recorded when it happens and allows exactly its statuses.
+ * turn it is, and which bytes it may have moved. Trouble that is no mistake (a peer that is gone,
+ * an earlier error) is recorded when it happens and allows exactly its statuses.
  */
 #ifndef VB_TESTS_PROPERTY_SEQUENCE_PLAY_H
 #define VB_TESTS_PROPERTY_SEQUENCE_PLAY_H
@@ -46,7 +46,7 @@ enum hole_kind { HOLE_NONE, HOLE_AWAY, HOLE_READ_ONLY };
 struct hole {
 	uint32_t at, len;
 	uint8_t kind;  /* enum hole_kind */
-	uint8_t *copy; /* what they hold and must hold; NULL: not looked at */
+	uint8_t *copy; /* the bytes that it must hold; NULL: not looked at */
 };
 
 /* Registered memory with guards; given out from the start to the end. */
@@ -58,7 +58,7 @@ struct mem {
 	struct hole hole;
 	uint32_t lkey, rkey;
 	struct vb_mr *mr;
-	uint8_t *frozen; /* what it held when it was deregistered, and must hold ever after */
+	uint8_t *frozen; /* its bytes when it was deregistered, which it must hold ever after */
 };
 
 /* A buffer of a work request. */
@@ -68,7 +68,7 @@ struct buf {
 	struct vb_sge sge[SGES_MAX];
 };
 
-/* What a window is bound to. */
+/* The range that a window is bound to. */
 struct bind {
 	uint64_t start, len;      /* len 0: to nothing */
 	uint32_t mr, access, qpn; /* mr: slot; MRS_MAX: another region */
@@ -90,7 +90,7 @@ struct aim {
 	uint32_t off, turn;                      /* turn: value of play.turn when posted */
 };
 
-/* Who aims at slots: requests that write there and are under way, or may still be. */
+/* Requests that write to slots and are under way, or may still be. */
 struct writer {
 	uint32_t cnt;
 	bool strays;
@@ -100,7 +100,7 @@ struct writer {
 struct sent {
 	struct buf buf;
 	uint64_t id;             /* its bytes are those of this number */
-	uint64_t old, add, swap; /* atomics: what it must return, and its operands */
+	uint64_t old, add, swap; /* atomics: the value it must return, and its operands */
 	uint32_t off;            /* in the peer's region: WRITE, READ, atomics */
 	uint32_t imm;
 	uint32_t epoch_in; /* recv_life of the peer when posted */
@@ -124,7 +124,7 @@ struct posted {
 
 struct conn;
 
-/* What an event names. */
+/* The object that an event names. */
 struct owner {
 	struct end *end;
 	bool is_tgt;
@@ -136,7 +136,7 @@ struct owner {
 struct end {
 	struct conn *conn;
 	struct vb_qp *qp;  /* NULL: destroyed */
-	struct vb_qp *tgt; /* XRC: what receives; qp is the initiator */
+	struct vb_qp *tgt; /* XRC: the receiver; qp is the initiator */
 	struct owner owner, tgt_owner;
 	void *ring; /* lent for the queues of qp */
 	uint32_t host, side;
@@ -159,7 +159,7 @@ struct end {
 	uint32_t group_in[GROUPS][2 * CONNS_MAX];
 	uint64_t cell[CELLS], cell_start[CELLS];
 	struct writer writer;
-	/* What allows errors. */
+	/* The conditions that allow errors. */
 	bool is_refused;           /* the peer has refused a request */
 	bool moved, failed, hurts; /* put into ERR; a request failed; posted what hurts the peer */
 	bool tgt_moved;            /* XRC: the target was put into ERR */
@@ -206,7 +206,7 @@ struct srq {
 	struct vb_srq *srq;
 	struct mem mem;
 	struct posted *recv;       /* wrs slots */
-	uint32_t wrs, max, posted; /* max: what it was resized to */
+	uint32_t wrs, max, posted; /* max: the size it was resized to */
 	uint32_t limit, cnt;       /* armed; in the queue when it was last looked at */
 	uint32_t life;             /* counts those that were destroyed */
 	void *ring;                /* lent */
@@ -268,7 +268,7 @@ static inline struct end *peer_of(struct end *e)
 	return &e->conn->end[!e->side];
 }
 
-/* What its peer sends to. */
+/* The QP that its peer sends to. */
 static inline struct vb_qp *receiver_of(const struct end *e)
 {
 	return e->conn->is_xrc ? e->tgt : e->qp;
@@ -320,7 +320,7 @@ static inline uint8_t byte_of(uint64_t id, uint32_t i)
 	return (uint8_t)(id * 0x9d + (id >> 8) * 0x35 + i * 7 + (i >> 8) * 0x3b);
 }
 
-/* What byte @i of a message from buffer @src, NULL: any, with number @id is. */
+/* Byte @i of a message from buffer @src, NULL: any, with number @id. */
 static inline uint8_t sent_byte(const struct buf *src, uint64_t id, uint32_t i)
 {
 	for (uint32_t k = 0, at = 0; src && src->nulls >> k; at += src->sge[k++].length)
@@ -353,7 +353,7 @@ void *play_lend(size_t size); /* for a ring, full of what must not matter */
 void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint32_t access);
 void mem_open_as(struct play *p, struct vb_pd *pd, struct mem *m, uint32_t size, uint32_t access,
 		 enum mem_kind kind);
-uint32_t kind_access(enum mem_kind kind); /* what a registration says besides the rights */
+uint32_t kind_access(enum mem_kind kind); /* the flags of a registration besides the rights */
 /* Half of all memory is registered as ever. */
 enum mem_kind mem_kind_of(uint32_t salt);
 /* Of on-demand memory: from now on, another range is away, or none. @kept: which is looked at. */
@@ -372,7 +372,7 @@ bool buf_take(struct mem *m, struct buf *b, uint32_t len, uint32_t sges, uint32_
 void buf_null(struct buf *b, uint32_t lkey, uint32_t salt);
 void buf_fill(const struct mem *m, const struct buf *b, uint64_t id);
 
-/* What a message, or bytes of one, should have brought. */
+/* The bytes that a message, or a part of one, should have brought. */
 struct bytes {
 	uint64_t id;
 	const struct buf *src; /* where it was sent from; NULL: from no null region */
@@ -437,7 +437,7 @@ void slot_aim(struct play *p, uint32_t host, const struct vb_qp *qp, struct aim 
 	      uint32_t bytes, uint32_t flush, uint32_t salt, struct vb_send_wr *wr);
 /* It may be refused, and then ends a QP: to be posted now and then. */
 bool slot_doubts(const struct aim *aim, uint8_t op, uint32_t bytes);
-/* What it may end with. */
+/* The statuses that it may end with. */
 uint32_t slot_statuses(const struct play *p, const struct aim *aim, uint8_t op, uint32_t bytes);
 void slot_posted(struct play *p, struct aim *aim, uint8_t op, struct writer *who);
 /* @status: VB_WC_WR_FLUSH_ERR when nobody told. */
@@ -446,7 +446,7 @@ void slot_retired(struct aim *aim, uint8_t op, enum vb_wc_status status, struct 
 void slot_check(const struct play *p, const struct aim *aim, uint8_t op, const struct mem *local,
 		const struct buf *b, const struct bytes *is);
 
-/* window.c: predicts a request that is about to be posted, with its key; what is posted is noted in
+/* window.c: predicts a request that is about to be posted, with its key; a posted one is noted in
  * any case. window_says() is false when each outcome is right. @told: by a completion. */
 void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t rkey,
 		 const struct bind *b);
@@ -463,9 +463,9 @@ bool window_holds(const struct play *p, uint32_t slot, bool *holds);
 /* judge.c */
 void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc);
 void end_check(struct play *p, struct end *e); /* cells and region, at the end of a life */
-/* A QP in ERR has told of all that failed: what is left without a completion has succeeded. */
+/* A QP in ERR has told of all that failed: a request without a completion has succeeded. */
 void end_settle(struct play *p, struct end *e);
-void end_void(struct play *p, struct end *e); /* what was under way will never complete */
+void end_void(struct play *p, struct end *e); /* work under way will never complete */
 bool end_lives(const struct end *e);          /* it can receive */
 
 enum vb_wc_opcode wc_opcode_of(uint8_t op);
@@ -491,7 +491,7 @@ const struct mem *dc_mem_at(const struct play *p, const uint8_t *at); /* as play
 void play_group(struct play *p, const struct step *st);
 void group_aim(const struct sent *w, struct vb_ah *ah, struct vb_send_wr *wr);
 void group_leave_all(struct end *e); /* before it is destroyed */
-/* Who sent the datagram in buffer @b; *group: to which group, plus one; 0: to @e alone. */
+/* The sender of the datagram in buffer @b; *group: to which group, plus one; 0: to @e alone. */
 struct end *group_sender(struct play *p, struct end *e, const struct mem *m, const struct buf *b,
 			 const struct vb_wc *wc, uint32_t *group);
 uint32_t *group_next(struct play *p, struct end *e, const struct end *from, uint32_t group);

@@ -203,7 +203,7 @@ static void spoil_local(struct end *e, struct sent *w)
 
 	for (; last > w->buf.sge && last->length == 0; last--)
 		;
-	/* What is returned must not be written where what is sent comes from. */
+	/* Returned data must not be written where sent data comes from. */
 	if (w->defect == DEFECT_LOCAL_AWAY)
 		last->addr =
 		    e->local.iova + AWAY_AT - (w->op == VB_WR_RDMA_READ ? 0 : last->length - 1);
@@ -215,7 +215,7 @@ static void spoil_local(struct end *e, struct sent *w)
 
 static void note(struct play *p, struct end *e, struct sent *w)
 {
-	/* What can make the peer fail, or refuse what comes behind. */
+	/* Requests that can make the peer fail, or refuse those behind them. */
 	if (w->defect || w->target || w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV ||
 	    w->op == VB_WR_BIND_MW)
 		e->hurts = true;
@@ -240,7 +240,7 @@ static uint32_t flags_of(const struct end *e, const struct sent *w, uint32_t wan
 	return flags;
 }
 
-/* Posts what @w and @wr say; what the call must return follows from the state and the room. */
+/* Posts what @w and @wr say; the result of the call must follow from the state and the room. */
 static bool submit(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr)
 {
 	enum vb_qp_state s = vb_qp_get_state(e->qp);
@@ -490,7 +490,7 @@ void end_feed(struct play *p, struct end *e)
 	if (e->recv_cnt == e->recv_done && peer_of(e)->retired < peer_of(e)->sent_cnt &&
 	    vb_qp_get_state(e->qp) != VB_QPS_RESET) {
 		if (e->local.limit - e->local.used < SRQ_SLOT) {
-			/* What was received there before has been judged. */
+			/* The message received there before has been judged. */
 			e->local.limit = SCRATCH_AT;
 			e->local.used = SCRATCH_AT - SRQ_SLOT;
 			memset(e->local.base + e->local.used, CANARY, SRQ_SLOT);

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* The queue has told of all that it took before it overran. What came after never completes. */
+/* The queue has told of all that it took before it overran. Later work never completes. */
 static void lose(struct play *p, uint32_t host)
 {
 	p->queue[host].lost = true;
@@ -170,7 +170,7 @@ void queue_check(struct play *p, const struct end *e)
 	CHECK("overrun", q->overrun == q->lost && (!e->fatal || q->overrun));
 	if (!e->qp)
 		return;
-	/* Who did not end for another reason was told why. */
+	/* A QP that ended for no other reason was told why. */
 	if (q->lost && vb_qp_get_state(e->qp) == VB_QPS_ERR && !e->fatal && !e->ended &&
 	    !e->failed && !e->spoilt && !e->conn->end[!e->side].hurts)
 		fail("overrun", "a QP ended with its queue, and no event told it");

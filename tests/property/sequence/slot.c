@@ -110,7 +110,7 @@ static void locate(struct play *p, uint32_t slot, const uint32_t *a)
 		want = -EINVAL;
 	else if (end > m->size && m->kind != MEM_IMPLICIT)
 		want = -EFAULT;
-	/* Whose it is comes first. */
+	/* The PD and the rights come first. */
 	if (want != -EFAULT || m->kind != MEM_LEASED) {
 		if (p->is_away[slot] || (write && !(p->access[slot] & VB_ACCESS_LOCAL_WRITE)))
 			want = -EPERM;
@@ -298,7 +298,7 @@ void slot_retired(struct aim *aim, uint8_t op, enum vb_wc_status status, struct 
 	if (!aim->target || !writes(op))
 		return;
 	who->cnt--;
-	/* Whether it is carried out, and when, nobody knows; what the peer refused is not. */
+	/* Whether it is carried out, and when, nobody knows; a refused request is not. */
 	who->strays |= status != VB_WC_SUCCESS && status != VB_WC_REM_ACCESS_ERR &&
 		       status != VB_WC_REM_INV_REQ_ERR && status != VB_WC_REM_OP_ERR;
 }

@@ -174,7 +174,7 @@ enum { REREG_SLOT, REREG_ACCESS, REREG_AWAY };
 enum { PAGE_SLOT, PAGE_AT, PAGE_LEN, PAGE_KIND };
 enum { LOCATE_SLOT, LOCATE_HOST, LOCATE_AT, LOCATE_LEN, LOCATE_WRITE };
 
-/* What is wrong with a request, and for receives. */
+/* The defects of a request, and of a receive. */
 enum defect {
 	DEFECT_NONE,
 	DEFECT_RKEY,
@@ -210,7 +210,7 @@ enum refused {
 	REFUSED_CNT
 };
 
-/* What is changed under way. */
+/* The settings that are changed under way. */
 enum tune {
 	TUNE_MODERATE,
 	TUNE_SOLICITED,
@@ -243,7 +243,7 @@ void sequence_print(FILE *f, const struct sequence *s);
 /* 0, or the number of the line that cannot be read. */
 int sequence_read(FILE *f, struct sequence *s);
 
-/* play.c: plays a case; what fails is said through fail(), which does not return. */
+/* play.c: plays a case; a failure is said through fail(), which does not return. */
 struct play_count {
 	uint64_t completions, packets, bytes;
 };

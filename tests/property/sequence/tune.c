@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What may change while QPs are at work and must change no outcome: moderation of CQs and which
- * completions they tell of, rates, a masked arbiter, sizes of SRQs, the settings of recovery and of
- * congestion control. See play.h.
+ * Settings that may change while QPs are at work and must change no outcome: moderation of CQs and
+ * which completions they tell of, rates, a masked arbiter, sizes of SRQs, the settings of recovery
+ * and of congestion control. See play.h.
  */
 #include "play.h"
 
@@ -58,7 +58,7 @@ static void rate(struct play *p, const struct end *e, uint32_t value)
 	CHECK("call", !e->tgt || vb_qp_set_rate(e->tgt, kbps, 0, vb_sim_now(p->sim)) == -EINVAL);
 }
 
-/* What the registers of a QP do, and a recorder, which it keeps. */
+/* The calls behind the registers of a QP, and a recorder, which it keeps. */
 static void cc_rate(const struct end *e, uint32_t value, vb_time now)
 {
 	enum vb_qp_state s = vb_qp_get_state(e->qp);

@@ -2,8 +2,8 @@
 /*
  * The model of memory windows: what each is bound to, and so what a bind, an invalidation and an
  * access must end with. It knows that only while no other operation on the window is under way
- * from when a request is posted until it completes; else each of its outcomes is right. What ends
- * without saying whether it was carried out leaves the window unknown until the next that does.
+ * from when a request is posted until it completes; else each of its outcomes is right. A request
+ * that does not tell whether it was carried out leaves the window unknown until one that does.
  * IBA 10.6.7
  */
 #include "play.h"
@@ -55,7 +55,7 @@ static bool may_bind(const struct mem *m, uint32_t has, const struct bind *b)
 	       (b->start - m->iova <= m->size && b->len <= m->size - (b->start - m->iova));
 }
 
-/* What a bind must end with. Only a window of type 2 can have addresses from 0. IBA o10-36.2.2 */
+/* The status of a bind. Only a window of type 2 can have addresses from 0. IBA o10-36.2.2 */
 static void predict_bind(struct play *p, struct end *e, struct aim *aim, const struct window *mw,
 			 const struct bind *b)
 {
@@ -118,7 +118,7 @@ void window_access(struct play *p, uint32_t host, const struct vb_qp *qp, struct
 	       (mw->type == 1 || mw->bind.qpn == vb_qp_number(qp)) && at <= mw->bind.len &&
 	       bytes <= mw->bind.len - at;
 	if (good && mw->bind.mr == MRS_MAX)
-		return; /* what that has and has not is not known */
+		return; /* nothing is known of that region */
 	if (good) {
 		m = &p->mr[mw->bind.mr];
 		at += mw->bind.start - m->iova;

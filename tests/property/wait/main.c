@@ -136,7 +136,7 @@ static vb_dur late_of(const struct process *p)
 	return LATE_NS;
 }
 
-/* What follows when the program, its sleeper apart, does nothing any more. */
+/* The service that follows when the program, its sleeper apart, does nothing any more. */
 static void check_service(uint32_t at)
 {
 	struct process p = node[at].process;
@@ -175,7 +175,7 @@ static void check_service(uint32_t at)
 	}
 }
 
-/* What holds in each state. */
+/* The rules that hold in each state. */
 static void check_state(uint32_t at)
 {
 	const struct process *p = &node[at].process;
@@ -202,7 +202,7 @@ static void visit_next(uint32_t at, uint8_t action)
 	node_cnt++;
 }
 
-/* What does not happen in a case, so that each has so few states that all can be looked at. */
+/* Actions that a case is without, so that each has so few states that all can be looked at. */
 #define WITHOUT(action) (1u << (action))
 static const struct {
 	const char *name;

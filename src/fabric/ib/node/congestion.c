@@ -59,7 +59,7 @@ void vb_ib_source_put(struct vb_ib_source *s, struct vb_frame *f)
 	vb_frame_fifo_push(&s->sl[f->path.sl % VB_SL_CNT].held, f);
 }
 
-/* What the packet takes on the line, and the delay behind it. */
+/* The time that the packet takes on the line, and the delay behind it. */
 static vb_dur packet_delay(const struct vb_ib_congestion *c, uint16_t index,
 			   const struct vb_frame *f, uint64_t rate_bps)
 {

@@ -3,7 +3,7 @@
  * Deadlocks of credits: lanes of outputs that wait for room at the other end of their links, where
  * every packet waits for one of these lanes in its turn. It is decided by what lies where, not by
  * time: a lane is alive when it need not wait, or when a packet in the buffer that it waits for is
- * in a lane that is alive. What is left over will wait for ever. IBA 7.6; Dally and Seitz 1987
+ * in a lane that is alive. Lanes left over will wait for ever. IBA 7.6; Dally and Seitz 1987
  */
 #ifndef VB_FABRIC_IB_NODE_DEADLOCK_H
 #define VB_FABRIC_IB_NODE_DEADLOCK_H

@@ -28,7 +28,7 @@ void vb_ib_end_set_link(struct vb_ib_end *e, bool up, vb_time now)
 
 static void flow_receive(struct vb_ib_end *e, struct vb_frame *f, vb_time now)
 {
-	/* What is lost is seen as damaged. */
+	/* A lost packet is seen as damaged. */
 	if (f->corrupt)
 		f->bytes[0] ^= 1;
 	vb_ib_port_handle_flow(&e->port, f->bytes, now);
@@ -121,7 +121,7 @@ struct vb_frame *vb_ib_end_poll_transmit(struct vb_ib_end *e, vb_time now)
 
 	if (vb_ib_port_poll_timeout(&e->port) <= now) {
 		vb_ib_port_handle_timeout(&e->port, now);
-		/* Whoever trains again is there at once. LNK-20 */
+		/* A link that trains again is up at once. LNK-20 */
 		(void)vb_ib_port_link_event(&e->port, VB_LINK_RECOVERED, now);
 	}
 	e->line->more = vb_ib_port_poll_transmit(&e->port, now, &out);

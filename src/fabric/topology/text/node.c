@@ -97,7 +97,7 @@ static uint64_t guid_in_name(const char *name, size_t len)
 	return guid;
 }
 
-/* What the lines before the node said of it. */
+/* Takes what the lines before the node said of it. */
 static int take_heading(struct vb_topo_reader *r, struct vb_topo_node *n)
 {
 	struct vb_topo_guids *g = &r->guids[n->type];

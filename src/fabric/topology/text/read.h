@@ -21,7 +21,7 @@ struct vb_topo_reader {
 	struct vb_topo_build b;
 	struct vb_topo_place place;
 	struct vb_lex lex; /* the line */
-	/* What lines said for the nodes after them. */
+	/* Values that lines gave for the nodes after them. */
 	struct vb_topo_guids guids[VB_NODE_ROUTER + 1];
 	uint64_t system_guid, port0_guid; /* of the next node only; 0: not said */
 	uint32_t vendor_id;
@@ -35,7 +35,7 @@ struct vb_topo_reader {
 	size_t text_len; /* of all files */
 };
 
-/* What the words "lid 4 lmc 0 4xEDR w=2" say. Zero in what was not said. */
+/* The facts of the words "lid 4 lmc 0 4xEDR w=2". Zero: not said. */
 struct vb_topo_facts {
 	uint16_t lid;
 	uint8_t lmc;

@@ -24,7 +24,7 @@ bool vb_subnet_is_wanted(void)
 	return fabric && *fabric;
 }
 
-/* What the link has to know of the fabric: the map, and which of its ports are the device's. */
+/* The facts of the fabric that the link needs: the map, and which of its ports are the device's. */
 static int fabric_describe(struct vb_broker_client *c, uint32_t slot, int fd)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the packets of programs add to the counters of ports, which lie in the map (link/ib/map.h)
- * until somebody asks for them: the agents of nodes have one set, of MADs and data. IBA 16.1.3.5
+ * The counts that packets of programs add to the counters of ports. These lie in the map
+ * (link/ib/map.h) until somebody asks; an agent has one set, of MADs and data. IBA 16.1.3.5
  */
 #include "node/subnet/adapter/adapter.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The map of the fabric for the programs at its nodes (link/ib/map.h): made of all nodes when the
- * first program asks for the adapter, and of a node anew when something was set there. What is the
- * same as before leaves the generation as it is, so that routes are not looked for again.
+ * first program asks for the adapter, and again of a node when something was set there. A part that
+ * is the same as before leaves the generation as it is, so that routes are not looked for again.
  */
 #include "node/subnet/adapter/adapter.h"
 
@@ -40,7 +40,7 @@ uint32_t vb_subnet_map_port(const struct vb_subnet_adapter *a, struct vb_subnet_
 	return vb_ib_map_nodes(a->map)[at.node].first_port + at.port;
 }
 
-/* What never changes. */
+/* Sets the fields that never change. */
 static void nodes_number(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a)
 {
 	uint32_t port = 0, lft = 0, lanes = 0;
