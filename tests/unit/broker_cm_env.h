@@ -8,6 +8,7 @@
 #include "link/memory.h"
 #include "node/client/dial.h"
 #include "node/cm/page/page.h"
+#include "node/cm/view.h"
 #include "ucma/abi.h"
 
 #define CM_PORT 7471
@@ -282,6 +283,36 @@ static inline pid_t broker_pid_seen(void)
 	pid = (pid_t)o.host->broker_pid;
 	vb_broker_observe_end(&o);
 	return pid;
+}
+
+/* The process that an observer sees at @id; 0: there is no such id. */
+static inline uint32_t user_of(uint32_t id)
+{
+	static struct vb_cm_table table;
+	struct vb_broker_observer o;
+	uint32_t pid = 0;
+
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_connections(&o, &table), 0);
+	assert_true(table.cnt > 0 && table.total >= table.cnt);
+	for (uint32_t i = 0; i < table.cnt; i++)
+		if (table.view[i].number == id && !table.view[i].is_gone)
+			pid = table.view[i].pid;
+	vb_broker_observe_end(&o);
+	return pid;
+}
+
+/* Starts both programs with a connection between them. Returns the id of @other. */
+static inline uint32_t programs_connect(struct program *server, struct program *other)
+{
+	uint32_t id;
+
+	program_start(server);
+	program_start(other);
+	(void)listener_new(server);
+	id = connect_begin(other);
+	(void)connect_finish(server, other, id);
+	return id;
 }
 
 #endif

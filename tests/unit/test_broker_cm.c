@@ -6,7 +6,6 @@
 #include "broker_cm_env.h"
 #include "descriptors.h"
 #include "link/memory.h"
-#include "node/cm/view.h"
 
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -111,23 +110,6 @@ static void channel__of_two_processes(void **state)
 	call_send(&second, &c, NULL);
 	assert_int_equal(second.answer.status, -ENOENT);
 	program_end(&second);
-}
-
-/* The pid of @id, as an observer sees it. */
-static uint32_t user_of(uint32_t id)
-{
-	static struct vb_cm_table table;
-	struct vb_broker_observer o;
-	uint32_t pid = 0;
-
-	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
-	assert_int_equal(vb_broker_connections(&o, &table), 0);
-	assert_true(table.cnt > 0 && table.total >= table.cnt);
-	for (uint32_t i = 0; i < table.cnt; i++)
-		if (table.view[i].number == id && !table.view[i].is_gone)
-			pid = table.view[i].pid;
-	vb_broker_observe_end(&o);
-	return pid;
 }
 
 /* An observer sees a channel that was handed on at the process that uses it. */

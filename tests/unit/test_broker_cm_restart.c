@@ -58,19 +58,6 @@ static void program_again(struct program *p)
 	assert_int_equal(channel_attach(p), 0);
 }
 
-/* Starts both programs with a connection between them. Returns the id of @other. */
-static uint32_t programs_connect(struct program *server, struct program *other)
-{
-	uint32_t id;
-
-	program_start(server);
-	program_start(other);
-	(void)listener_new(server);
-	id = connect_begin(other);
-	(void)connect_finish(server, other, id);
-	return id;
-}
-
 static void connection__goes_on(void **state)
 {
 	struct program server, other;
@@ -83,6 +70,8 @@ static void connection__goes_on(void **state)
 		assert_false(is_readable(server.fd, 0));
 		program_again(&server);
 		program_again(&other);
+		/* The program is known before its first command. */
+		assert_int_equal(user_of(d.id), getpid());
 		assert_false(is_readable(server.fd, 0));
 		assert_false(is_readable(other.fd, 0));
 	}

@@ -100,6 +100,8 @@ static void open__of_no_broker(void **state)
 	vb_cm_memory_remove(m, 0);
 	vb_cm_memory_hold(m, 0, true, 5);
 	vb_cm_memory_put_answer(m, 0, 5, &(struct vb_cm_answer){.len = 1});
+	vb_cm_memory_set_user(m, 0, 5, "nobody");
+	assert_int_equal(vb_cm_memory_user(m, 0, (char[VB_CM_USER_BYTES]){0}), 0);
 	assert_null(vb_cm_memory_answer(m, 0, 5));
 	assert_false(vb_cm_memory_is_held(m, 0, &serial));
 	assert_int_equal(serial, 0);
@@ -284,6 +286,35 @@ static void add__begins_afresh(void **state)
 	assert_false(vb_cm_memory_is_held(m, 1, &serial));
 }
 
+/* The program that uses a channel is kept with it, the name cut to what a kernel has of it; a new
+ * channel has none. */
+static void user__is_kept_with_the_channel(void **state)
+{
+	char name[VB_CM_USER_BYTES] = "x";
+
+	(void)state;
+	vb_cm_memory_set_user(m, 2, 9, "nobody");
+	add_channel(2);
+	assert_int_equal(vb_cm_memory_user(m, 2, name), 0);
+	assert_string_equal(name, "");
+	vb_cm_memory_set_user(m, 2, 4711, "a name that is too long");
+	assert_int_equal(vb_cm_memory_user(m, 2, name), 4711);
+	assert_string_equal(name, "a name that is ");
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), 1);
+	assert_int_equal(vb_cm_memory_user(m, 2, name), 4711);
+	assert_string_equal(name, "a name that is ");
+	/* Each of the two is told when it changes. */
+	vb_cm_memory_set_user(m, 2, 4711, "heir");
+	assert_int_equal(vb_cm_memory_user(m, 2, name), 4711);
+	assert_string_equal(name, "heir");
+	vb_cm_memory_set_user(m, 2, 4712, "heir");
+	assert_int_equal(vb_cm_memory_user(m, 2, name), 4712);
+	vb_cm_memory_remove(m, 2);
+	add_channel(2);
+	assert_int_equal(vb_cm_memory_user(m, 2, name), 0);
+}
+
 /* A walk finds the open channels after any number of closed ones. */
 static void add__after_many_that_have_gone(void **state)
 {
@@ -422,6 +453,7 @@ int main(void)
 	    T(answer__as_long_as_there_is_room),
 	    T(add__store_that_is_not_kept),
 	    T(add__begins_afresh),
+	    T(user__is_kept_with_the_channel),
 	    T(add__after_many_that_have_gone),
 	    T(walk__finds_channels_that_are_open),
 	    T(walk__counts_the_items),

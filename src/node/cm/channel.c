@@ -6,6 +6,7 @@
 #include "ucma/abi.h"
 #include "ucma/command/ahead.h"
 #include "ucma/command/post.h"
+#include "ucma/view.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -114,15 +115,25 @@ int vb_channel_open(struct vb_cm_host *cm, int fd, uint64_t *token)
 void vb_channel_adopt(void *ctx, uint32_t index, uint64_t token, int fd)
 {
 	struct vb_cm_host *cm = ctx;
+	char user[VB_CM_USER_BYTES];
+	uint32_t pid;
 
 	if (cm->channel[index] || channel_make(cm, index, token, fd)) {
 		close(fd);
 		return;
 	}
+	pid = vb_cm_memory_user(&cm->memory, index, user);
+	vb_ucma_file_set_user(cm->channel[index]->file, pid, user);
 	cm->channel[index]->is_held =
 	    vb_cm_memory_is_held(&cm->memory, index, &cm->channel[index]->hold_serial);
 	if (cm->channel[index]->is_held)
 		cm->hold_until = vb_time_after(vb_clock_now(), cm->slow * HOLD_NS);
+}
+
+void vb_channel_set_user(struct vb_channel *ch, uint32_t pid, const char *name)
+{
+	vb_ucma_file_set_user(ch->file, pid, name);
+	vb_cm_memory_set_user(&ch->cm->memory, ch->index, pid, name);
 }
 
 void vb_channel_close(struct vb_cm_host *cm, uint32_t index, vb_time now)

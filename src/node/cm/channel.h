@@ -67,6 +67,8 @@ struct vb_channel *vb_channel_find(const struct vb_cm_host *cm, uint64_t token);
 int vb_channel_open(struct vb_cm_host *cm, int fd, uint64_t *token);
 /* A channel of the broker before, as vb_cm_memory_walk() calls it. */
 void vb_channel_adopt(void *ctx, uint32_t index, uint64_t token, int fd);
+/* The program @pid with the name @name uses the channel. */
+void vb_channel_set_user(struct vb_channel *ch, uint32_t pid, const char *name);
 void vb_channel_close(struct vb_cm_host *cm, uint32_t index, vb_time now);
 
 /* Notes the events that were taken since. */

@@ -7,11 +7,12 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define MAGIC 0x5642434du
-#define VERSION 5u
+#define VERSION 6u
 #define MEMORY_NAME "verbena-cm"
 /* Items in a store, those of closed channels included, before these are taken out. */
 #define ITEMS_MAX (VB_CM_STORE_CHANNELS + VB_CM_STORE_CHANNELS / 2)
@@ -138,6 +139,7 @@ void vb_cm_memory_add(struct vb_cm_memory *m, uint32_t index, uint64_t token, in
 	m->item_cnt[block]++;
 	m->kept->channel[index].serial = 0;
 	m->kept->channel[index].is_held = 0;
+	m->kept->channel[index].pid = 0;
 	__atomic_store_n(&m->kept->channel[index].token, token, __ATOMIC_RELEASE);
 }
 
@@ -213,6 +215,30 @@ void vb_cm_memory_hold(struct vb_cm_memory *m, uint32_t index, bool is_held, uin
 		return;
 	vb_journal_put(&m->kept->journal, m->kept, &ch->hold_serial, &serial, sizeof serial);
 	vb_journal_put(&m->kept->journal, m->kept, &ch->is_held, &held, sizeof held);
+}
+
+void vb_cm_memory_set_user(struct vb_cm_memory *m, uint32_t index, uint32_t pid, const char *name)
+{
+	struct vb_cm_kept_channel *ch = m->kept ? &m->kept->channel[index] : NULL;
+
+	if (!ch || !ch->token ||
+	    (ch->pid == pid && strncmp(ch->user, name, sizeof ch->user - 1) == 0))
+		return;
+	ch->pid = pid;
+	snprintf(ch->user, sizeof ch->user, "%s", name);
+}
+
+uint32_t vb_cm_memory_user(const struct vb_cm_memory *m, uint32_t index,
+			   char name[VB_CM_USER_BYTES])
+{
+	const struct vb_cm_kept_channel *ch = m->kept ? &m->kept->channel[index] : NULL;
+
+	name[0] = 0;
+	if (!ch || !ch->pid)
+		return 0;
+	memcpy(name, ch->user, sizeof ch->user);
+	name[VB_CM_USER_BYTES - 1] = 0;
+	return ch->pid;
 }
 
 void vb_cm_memory_put_answer(struct vb_cm_memory *m, uint32_t index, uint64_t serial,

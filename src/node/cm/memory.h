@@ -15,12 +15,15 @@
 /* Channels of one store: as many as an ordinary user's socket buffer has room for, twice. */
 #define VB_CM_STORE_CHANNELS (VB_CM_CHANNELS_MAX / VB_CM_STORES)
 
+#define VB_CM_USER_BYTES 16 /* with the 0 at the end */
+
 struct vb_cm_kept_channel {
-	uint64_t token;       /* 0: there is none */
-	uint64_t serial;      /* of the command that answer is to */
-	uint64_t hold_serial; /* of the command for which a process takes its events back */
-	uint32_t is_held;     /* one does, and has not said which */
-	uint32_t rsv;
+	uint64_t token;              /* 0: there is none */
+	uint64_t serial;             /* of the command that answer is to */
+	uint64_t hold_serial;        /* of the command for which a process takes its events back */
+	uint32_t is_held;            /* one does, and has not said which */
+	uint32_t pid;                /* of the program that gave the last command; 0: none has */
+	char user[VB_CM_USER_BYTES]; /* its name, as in /proc/PID/comm */
 	struct vb_cm_answer answer;
 };
 
@@ -60,6 +63,12 @@ const struct vb_cm_answer *vb_cm_memory_answer(const struct vb_cm_memory *m, uin
  * committed as an answer is. */
 bool vb_cm_memory_is_held(const struct vb_cm_memory *m, uint32_t index, uint64_t *serial);
 void vb_cm_memory_hold(struct vb_cm_memory *m, uint32_t index, bool is_held, uint64_t serial);
+/* The program that uses channel @index, for those who look on. It is no part of a command, so a
+ * broker that is killed in the middle leaves at worst a wrong name. */
+void vb_cm_memory_set_user(struct vb_cm_memory *m, uint32_t index, uint32_t pid, const char *name);
+/* Its name comes in *name, and its pid is returned; 0: nobody has used the channel. */
+uint32_t vb_cm_memory_user(const struct vb_cm_memory *m, uint32_t index,
+			   char name[VB_CM_USER_BYTES]);
 /* Writes an answer down, to be committed with what the command has changed. */
 void vb_cm_memory_put_answer(struct vb_cm_memory *m, uint32_t index, uint64_t serial,
 			     const struct vb_cm_answer *a);

@@ -164,7 +164,7 @@ static void call_command(struct vb_cm_host *cm, const struct vb_cm_caller *who,
 		return;
 	}
 	/* The process that opened it may have handed it on. */
-	vb_ucma_file_set_user(ch->file, (uint32_t)who->pid, who->comm);
+	vb_channel_set_user(ch, (uint32_t)who->pid, who->comm);
 	other = vb_channel_find(cm, call->other);
 	if (other)
 		c.other = other->file;
@@ -195,7 +195,7 @@ static void call_post(struct vb_cm_host *cm, const struct vb_cm_caller *who,
 	if (!ch || !vb_ucma_post_parse(call->body, call->len, &post) ||
 	    vb_cm_memory_answer(&cm->memory, ch->index, call->serial))
 		return;
-	vb_ucma_file_set_user(ch->file, (uint32_t)who->pid, who->comm);
+	vb_channel_set_user(ch, (uint32_t)who->pid, who->comm);
 	a->status = vb_ucma_command(ch->file, &c, a->body, &a->len, now);
 	if (a->status < 0)
 		vb_ucma_post_failed(ch->file, &post, a->status);
