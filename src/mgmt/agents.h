@@ -41,7 +41,8 @@ struct vb_agents *vb_agents_create(const struct vb_agents_config *cfg);
 void vb_agents_destroy(struct vb_agents *a); /* and every file and agent that is left */
 
 /* An open file: a number >= 0, the lowest that is free; -ENOMEM, -ENFILE. Closing ends its agents
- * and what they wait for, and drops what it has not read. MAD-23 */
+ * and what they wait for, and drops what it has not read. MAD-23. Subscriptions to reports that it
+ * has made leave to be ended by the next calls of vb_agents_poll_transmit(). FAB-54 */
 int vb_agents_file_open(struct vb_agents *a);
 void vb_agents_file_close(struct vb_agents *a, int file);
 
@@ -92,7 +93,7 @@ bool vb_agents_is_low(const struct vb_agents *a);
 
 /* A MAD that goes out of the port. */
 struct vb_agents_out {
-	int file; /* of the agent that sends it */
+	int file; /* of the agent that sends it; -1: it has closed */
 	bool on_qp0;
 	struct vb_mad_addr addr;
 	uint8_t mad[VB_MAD_LEN];

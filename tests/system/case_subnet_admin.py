@@ -47,6 +47,16 @@ class Listener:
         return found
 
 
+def await_subscriptions(f, traps):
+    """Waits until the manager has subscriptions to these traps and no others."""
+    for _ in range(50):
+        has = sorted(int(n, 0) for n in re.findall(r"trap_num\.+(\S+)", f.run("H-0003", "saquery", "IIR")))
+        if has == sorted(traps):
+            return
+        time.sleep(0.2)
+    raise Failure(f"subscriptions to {has}, not {traps}")
+
+
 @case("subnet.reports", seconds=180)
 def reports(context):
     """Traps 64 to 67 are reported to programs that asked for them, again until they answer. FAB-31, FAB-54"""
@@ -76,6 +86,10 @@ def reports(context):
         f.host.run([*cable, "unlink", "H-0003", "1"])
         listener.does("quiet 3", "quiet")
         other.does("quiet 0", "quiet")
+        # A program that is killed is subscribed no longer.
+        other.does("subscribe 65", "subscribed, status 0x0")
+        other.program.process.kill()
+        await_subscriptions(f, (64, 66, 67))
     finally:
         f.end()
 

@@ -25,6 +25,7 @@ struct vb_agents *vb_agents_create(const struct vb_agents_config *cfg)
 	vb_list_init(&a->agents);
 	vb_list_init(&a->tx);
 	vb_list_init(&a->readable);
+	vb_list_init(&a->farewells);
 	return a;
 }
 
@@ -46,9 +47,13 @@ static void agent_end(struct vb_agents *a, struct vb_agent *g)
 
 void vb_agents_destroy(struct vb_agents *a)
 {
+	struct vb_agents_out unsent;
+
 	for (uint32_t i = 0; i < a->file_cap; i++)
 		if (a->file[i])
 			vb_agents_file_close(a, (int)i);
+	while (vb_inform_next(a, &unsent))
+		;
 	while (!vb_list_is_empty(&a->agents))
 		agent_end(a, vb_container_of(a->agents.next, struct vb_agent, all));
 	assert(a->timer_cnt == 0 && vb_list_is_empty(&a->tx) && vb_list_is_empty(&a->readable));
@@ -95,6 +100,7 @@ int vb_agents_file_open(struct vb_agents *a)
 	f->number = (int)number;
 	vb_list_init(&f->queue);
 	vb_list_init(&f->readable);
+	vb_list_init(&f->informs);
 	a->file[number] = f;
 	return f->number;
 }
@@ -107,6 +113,7 @@ void vb_agents_file_close(struct vb_agents *a, int file)
 		if (f->agent[id])
 			agent_end(a, f->agent[id]);
 	vb_agents_queue_clear(a, f);
+	vb_informs_end(a, f);
 	a->file[file] = NULL;
 	vb_agents_free(a, f);
 }
@@ -146,7 +153,7 @@ bool vb_agents_poll_transmit(struct vb_agents *a, struct vb_agents_out *out, vb_
 	struct vb_mad_send *s;
 
 	if (vb_list_is_empty(&a->tx))
-		return false;
+		return vb_inform_next(a, out);
 	s = vb_container_of(a->tx.next, struct vb_mad_send, tx);
 	VB_ASSERT_ALL(s->agent->file); /* agents of the node send nothing here */
 	out->file = s->agent->file->number;

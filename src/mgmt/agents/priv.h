@@ -99,6 +99,8 @@ struct vb_agents_file {
 	uint32_t queue_cnt;
 	struct vb_list readable; /* until vb_agents_poll_readable() has named it */
 	uint32_t *outstanding;   /* of vb_agents_file_count(); NULL: nobody asks */
+	struct vb_list informs;  /* subscriptions to reports that it has made */
+	uint32_t inform_cnt;
 };
 
 struct vb_agents {
@@ -106,6 +108,7 @@ struct vb_agents {
 	struct vb_agents_file **file; /* by number; NULL: not open */
 	uint32_t file_cap;
 	struct vb_list agents, tx, readable;
+	struct vb_list farewells; /* subscriptions of closed files, which are to be ended */
 	uint32_t next_tid;
 	struct vb_heap timers;
 	uint32_t timer_cnt; /* objects that have one; each has its place in the heap */
@@ -137,11 +140,22 @@ struct vb_agent *vb_agent_of_answer(const struct vb_agents *a, const struct vb_m
 struct vb_agent *vb_agent_of_request(const struct vb_agents *a, const struct vb_mad_hdr *h,
 				     const uint8_t mad[VB_MAD_LEN]);
 void vb_agent_free(struct vb_agents *a, struct vb_agent *g);
+/* The next upper half of TIDs that no agent has; 0 is nobody's. */
+uint32_t vb_agents_tid_draw(struct vb_agents *a);
 /* Whether the kernel's side segments and reassembles for the agent. */
 static inline bool vb_agent_has_rmpp(const struct vb_agent *g)
 {
 	return g->req.rmpp_version != 0 && !g->req.user_rmpp;
 }
+
+/* inform.c: @f has written @mad, whose header is @h, to @to: a subscription is remembered. FAB-54
+ */
+void vb_inform_note(struct vb_agents *a, struct vb_agents_file *f, const struct vb_mad_addr *to,
+		    const struct vb_mad_hdr *h, const uint8_t mad[VB_MAD_LEN]);
+/* The file closes: its subscriptions are to be ended. */
+void vb_informs_end(struct vb_agents *a, struct vb_agents_file *f);
+/* The next MAD that ends one. */
+bool vb_inform_next(struct vb_agents *a, struct vb_agents_out *out);
 
 /* check.c: whether the kernel's side makes segments of what the agent of @r writes. */
 bool vb_agent_is_segmented(const struct vb_agent_request *r, uint8_t mgmt_class,

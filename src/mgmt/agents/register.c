@@ -72,8 +72,7 @@ static struct vb_agent *agent_of_tid(const struct vb_agents *a, uint32_t hi_tid)
 	return NULL;
 }
 
-/* The next number that no agent has; 0 is nobody's. */
-static uint32_t tid_draw(struct vb_agents *a)
+uint32_t vb_agents_tid_draw(struct vb_agents *a)
 {
 	uint32_t tid;
 
@@ -130,7 +129,7 @@ int vb_agent_register(struct vb_agents *a, int file, const struct vb_agent_reque
 	err = agent_add(a, r, &g);
 	if (err)
 		return err;
-	g->hi_tid = tid_draw(a);
+	g->hi_tid = vb_agents_tid_draw(a);
 	g->file = f;
 	g->id = id;
 	f->agent[id] = g;

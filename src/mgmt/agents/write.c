@@ -89,5 +89,8 @@ int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *
 		h.tid = (uint64_t)g->hi_tid << 32 | (uint32_t)h.tid;
 	if (!write_may_repeat(g, h.mgmt_class, &r) && write_is_duplicate(f, &h, &m->addr))
 		return -EINVAL;
-	return message_send(a, g, m, &h, vb_agent_is_segmented(&g->req, h.mgmt_class, &r));
+	err = message_send(a, g, m, &h, vb_agent_is_segmented(&g->req, h.mgmt_class, &r));
+	if (!err)
+		vb_inform_note(a, f, &m->addr, &h, first);
+	return err;
 }

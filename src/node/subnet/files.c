@@ -74,6 +74,7 @@ void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 	/* The analyser does not follow lists: the user is there. */
 	if (f->number >= 0)
 		vb_agents_file_close(u->agents, f->number); /* NOLINT(clang-analyzer-unix.Malloc) */
+	vb_subnet_user_send(d, u, vb_clock_now());
 	vb_list_remove(&f->node);
 	close(f->watch.fd);
 	f->watch.fd = -1;

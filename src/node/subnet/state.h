@@ -129,6 +129,8 @@ void vb_subnet_page_agent(struct vb_subnet_file *f, uint32_t id, const struct vb
 
 /* traffic.c: moves all MADs that wait, until nothing more can be moved now. */
 void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now);
+/* Sends all MADs of one port's programs that wait. */
+void vb_subnet_user_send(struct vb_subnet_daemon *d, struct vb_subnet_user *u, vb_time now);
 vb_time vb_subnet_due(const struct vb_subnet_daemon *d);
 /* Hands on what waits for the files of @u. */
 void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u);

@@ -15,7 +15,11 @@
 /* A selector: exactly this MTU, rate or lifetime. IBA 15.2.5.16 */
 #define VB_SA_EXACTLY 2
 
-enum vb_sa_attr { VB_SA_PATH_RECORD = 0x35, VB_SA_MCMEMBER_RECORD = 0x38 };
+enum vb_sa_attr {
+	VB_SA_INFORM_INFO = 0x03,
+	VB_SA_PATH_RECORD = 0x35,
+	VB_SA_MCMEMBER_RECORD = 0x38
+};
 
 /* Components of a PathRecord that are asked by. */
 enum vb_sa_path_component {
