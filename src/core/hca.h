@@ -158,7 +158,7 @@ uint32_t vb_hca_qp_cnt(const struct vb_hca *h);
 
 /* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
-/* The addresses of this host have changed: the paths of all connected QPs say anew whether their
+/* The addresses of this host have changed: the paths of all connected QPs say again whether their
  * receivers are on it. */
 void vb_hca_find_homes(struct vb_hca *h);
 
@@ -322,7 +322,7 @@ void vb_cq_arm(struct vb_cq *cq, bool solicited_only);
 void vb_cq_tell(struct vb_cq *cq);
 /*
  * A second form of a CQ's entries, which somebody reads who does not poll. added() is told each
- * entry and its place, which counts freely, before the entry is to be had, and may change its
+ * entry and its place, which counts freely, before the entry can be read, and may change its
  * wr_id; taken() says up to which place entries have been read there, and gets what is known so
  * far; polled() up to where they were polled; moved() that one is at @to now, and cut() that there
  * are none from @tail to @was any more.

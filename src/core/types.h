@@ -269,7 +269,7 @@ struct vb_qp_attr {
 	uint8_t timeout;                  /* exponent: 4.096 us * 2^timeout, 0 = infinite */
 	uint8_t retry_cnt;                /* 0...7 */
 	uint8_t rnr_retry;                /* 0...7, 7 = infinite */
-	enum vb_mig_state path_mig_state; /* only MIGRATED can be had */
+	enum vb_mig_state path_mig_state; /* only MIGRATED exists */
 };
 
 #endif

@@ -40,7 +40,7 @@ struct vb_traps {
 };
 
 /* Raises a trap; the LID in @details is filled in when it is sent. One of this number that still
- * waits for its answer has these details from now on and is sent anew. */
+ * waits for its answer has these details from now on and is sent again. */
 void vb_trap_raise(struct vb_traps *t, uint16_t number, const uint8_t details[VB_TRAP_DETAILS_LEN],
 		   vb_time now);
 

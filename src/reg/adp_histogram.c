@@ -89,7 +89,7 @@ static int fired_now(const struct vb_adp_histogram *h, const struct vb_reg_env *
 	return env->fired(env->ctx, h->vhca_id_valid ? h->vhca_id : -1, out);
 }
 
-/* Adds to @kept what fired since @h->from. A counter that ran back began anew. */
+/* Adds to @kept what fired since @h->from. A counter that ran back began again at 0. */
 static void keep_fired(struct vb_adp_histogram *h, const struct vb_adp_fired *now)
 {
 	for (int i = 0; i < VB_ADP_FIRED_SLOTS; i++)

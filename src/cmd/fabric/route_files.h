@@ -18,7 +18,7 @@ struct vb_route_files {
 };
 
 bool vb_route_file_is_there(const char *folder, const char *name);
-/* The text of a file, to be freed; NULL: it cannot be had. */
+/* The text of a file, to be freed; NULL: it cannot be read. */
 char *vb_route_file_read(const char *folder, const char *name, size_t max);
 
 /* Asks the subnet administrator of fabric @name, from @node, for the service levels of the paths

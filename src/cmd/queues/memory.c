@@ -24,7 +24,7 @@ struct viewer {
 	struct vb_queues_view to;
 };
 
-/* @len bytes of the process at @addr, copied; ends by free(). NULL: they are not to be had. */
+/* @len bytes of the process at @addr, copied; ends by free(). NULL: they cannot be read. */
 static uint8_t *copy_of(const struct viewer *v, uint64_t addr, uint64_t len)
 {
 	struct vb_remote_memory m;

@@ -28,8 +28,8 @@ int vb_csr_take_index(struct vb_csr_tool *t, const char *text);
 int vb_csr_open(struct vb_csr_tool *t);
 void vb_csr_close(struct vb_csr_tool *t);
 
-/* Builds t->req: begins anew; adds an access to @address, writing the bits @mask of @word. False:
- * there are too many. */
+/* Builds t->req from its beginning; adds an access to @address, writing the bits @mask of @word.
+ * False: there are too many. */
 void vb_csr_begin(struct vb_csr_tool *t, enum vb_broker_csr_method method);
 bool vb_csr_add(struct vb_csr_tool *t, uint32_t address, uint64_t word, uint64_t mask);
 /* ... and sends it. 0, or an exit status with the reason on stderr. */

@@ -72,7 +72,7 @@ struct vb_dci {
 
 enum vb_dct_use {
 	VB_DCT_FREE,
-	VB_DCT_LEFT, /* disconnected; known so that nothing late begins the connection anew */
+	VB_DCT_LEFT, /* disconnected; known so that no late packet begins it again */
 	VB_DCT_LIVE,
 };
 

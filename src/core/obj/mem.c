@@ -416,8 +416,8 @@ bool vb_mem_is_remote(const struct vb_remote *r, bool whole)
 	return remote_find(r, whole, &va, NULL) != NULL;
 }
 
-/* The memory of @mr at @va for a peer; NULL: a region without bytes. -EACCES: it cannot be had, and
- * why in @d, unless NULL. */
+/* The memory of @mr at @va for a peer; NULL: a region without bytes. -EACCES: the peer may not have
+ * it, and why in @d, unless NULL. */
 static int remote_locate(const struct vb_mr *mr, uint64_t va, uint64_t len, uint32_t access,
 			 uint8_t **p, struct vb_denial *d)
 {

@@ -161,7 +161,7 @@ void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 			qp->heap_key = due;
 			heap_down(h, qp);
 		} else {
-			/* A timer that fired is off; firing sets it anew, later than now. */
+			/* A timer that fired is off; firing sets it again, later than now. */
 			for (int i = 0; i < VB_TIMER_CNT; i++) {
 				if (qp->timer[i] > now)
 					continue;

@@ -96,7 +96,7 @@ void vb_qp_history_add(struct vb_qp_history *t, const struct vb_trace_event *ev,
 {
 	bool begins = vb_qp_history_begins(ev);
 
-	/* A number that is used again is that of a QP made anew: it has a life of its own. */
+	/* A number that is used again is that of a new QP, which has a life of its own. */
 	if (t->is_gone && !begins)
 		return;
 	if (t->is_gone)

@@ -264,7 +264,7 @@ bool vb_ib_port_poll_transmit(struct vb_ib_port *p, vb_time now, struct vb_ib_ou
 
 /*
  * The line damaged a packet, or brought one whole. Where damaged ones outnumber the others by more
- * than LocalPhyErrors, that is an error of the link, and counting begins anew. IBA 7.12.2, LNK-39
+ * than LocalPhyErrors, that is an error of the link, and counting begins again. IBA 7.12.2, LNK-39
  */
 static void line_note(struct vb_ib_port *p, bool is_damaged)
 {

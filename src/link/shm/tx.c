@@ -73,7 +73,7 @@ static void make_ring(struct vb_shm *s, uint32_t slot, uint64_t token, vb_time n
 	(void)ring_announce(s, slot, now);
 }
 
-/* The process of @slot, if it can be had by shared memory, else NULL. */
+/* The process of @slot, if shared memory reaches it, else NULL. */
 static struct vb_shm_peer *peer_at(struct vb_shm *s, uint32_t slot, vb_time now)
 {
 	uint64_t token = vb_shm_token_of(s, slot);

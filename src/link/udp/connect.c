@@ -7,7 +7,7 @@
  * number on, and the ICRC covers the identification. So the socket sends one datagram to itself,
  * which stays on this host, and the kernel gives it back as it left, with its IP header, through
  * the time stamps of the error queue (Documentation/networking/timestamping.rst). Wherever that is
- * not to be had, the socket is disconnected again, and then its identifications are 0.
+ * not available, the socket is disconnected again, and then its identifications are 0.
  */
 #include "link/udp/priv.h"
 

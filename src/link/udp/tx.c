@@ -410,7 +410,7 @@ static inline bool make_message(struct vb_udp *u, struct gso *t, uint32_t i,
 VB_COLD static void batch_refused(struct vb_udp *u, struct gso *t, int err)
 {
 	/* EIO: the device cannot checksum what it segments. EINVAL and EMSGSIZE: the segments do
-	 * not fit the device, or the flow label or an address is not to be had; each packet tells
+	 * not fit the device, or the flow label or an address is not available; each packet tells
 	 * for itself. */
 	if (err == EIO)
 		t->sock->gso = false;

@@ -24,7 +24,7 @@ void vb_broker_publish_tree(struct vb_broker *b)
 	vb_broker_params_publish(b);
 }
 
-/* A place of the table that stands for another network device now begins anew. */
+/* A place of the table that stands for another network device now begins empty. */
 static void follow_registers(struct vb_broker *b, const struct vb_device *before)
 {
 	static struct vb_adapter_state next;

@@ -115,7 +115,7 @@ void vb_broker_unwatch(struct vb_broker *b, int fd);
 /* follow.c: called when the group has been made or adopted. */
 void vb_broker_group_ready(struct vb_broker *b);
 
-/* Writes the device table and the tree anew. */
+/* Writes the device table and the tree again. */
 void vb_broker_refresh_devices(struct vb_broker *b);
 
 /* Writes the tree as host memory has it. */

@@ -135,7 +135,7 @@ void vb_engine_unindex_qp(struct vb_engine *e, uint32_t index, uint32_t qpn);
 
 /*
  * The XRC domain is one with those of the same name in other processes of this host and user, as
- * far as that can be had: without descriptors or memory it stays this process's own.
+ * far as that is possible: without descriptors or memory it stays this process's own.
  */
 void vb_engine_share_xrcd(struct vb_engine *e, struct vb_xrcd *x, const struct vb_xrcd_name *name);
 

@@ -88,7 +88,7 @@ bool vb_engine_unanswered(void *ctx, const struct vb_path *path, uint32_t dqpn, 
 		w->unanswered_since = 0;
 		return false;
 	}
-	/* Resends, which go to a receiver that stands as well, do not begin its time anew. */
+	/* Resends, which go to a receiver that stands as well, do not begin its time again. */
 	if (w->unanswered_since && answered == w->unanswered_at)
 		return now - w->unanswered_since <= UNANSWERED_MAX_NS;
 	w->unanswered_at = answered;

@@ -18,8 +18,8 @@ struct vb_map {
 	char name[PATH_MAX + 16]; /* the path as the kernel writes it; empty when there is none */
 };
 
-/* The list of process @pid, 0 for this one; ends by fclose(). NULL and errno when it cannot be had:
- * ENOENT or ESRCH, it has ended; EACCES, it is not this user's. */
+/* The list of process @pid, 0 for this one; ends by fclose(). NULL and errno when it cannot be
+ * read: ENOENT or ESRCH, it has ended; EACCES, it is not this user's. */
 FILE *vb_memory_maps_open(pid_t pid);
 
 /* The next mapping, upwards. False at the end. */

@@ -203,8 +203,8 @@ static void work_once(struct vb_engine *e, bool packet, vb_time now)
 		vb_wait_stepped(&e->wait, packet, receive_stream(e, now), now);
 }
 
-/* Each time anew: the connection may be another one, and of one that is closed, and that a child
- * has kept, one event comes at most. */
+/* Looked up each time: the connection may be another one, and of one that is closed, and that a
+ * child has kept, one event comes at most. */
 static void watch_broker(struct vb_engine *e)
 {
 	struct vb_progress_thread *s = &e->progress_thread;

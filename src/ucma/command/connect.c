@@ -197,7 +197,7 @@ int vb_ucma_do_reject(struct vb_ucma_call *c)
 	if (!c->id->conn || (reason != VB_CM_REJ_CONSUMER && reason != VB_CM_REJ_VENDOR_OPTION))
 		return -EINVAL;
 	if (c->id->is_lost)
-		return 0; /* the peer has begun anew */
+		return 0; /* the peer has begun again */
 	if (c->id->qp_type == VB_UCMA_QPT_UD) {
 		struct vb_cm_sidr_reply r = {.status = VB_CM_SIDR_REJECT, .private_data = p};
 

@@ -179,7 +179,7 @@ const char *ibv_get_sysfs_path(void)
 	return path;
 }
 
-/* A forked child starts anew when it opens the device, and what the parent registered stays the
+/* A forked child starts empty when it opens the device, and what the parent registered stays the
  * parent's: there is nothing to prepare. */
 int ibv_fork_init(void)
 {

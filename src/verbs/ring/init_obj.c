@@ -19,7 +19,7 @@ static int no_queues(void)
 				      "\"verbena run --mlx5dv\"");
 }
 
-/* A doorbell that is not to be had is a shortage. Under the lock. */
+/* A doorbell that cannot be opened is a shortage. Under the lock. */
 static int open_bell(struct vb_engine *e, struct vb_bell *b)
 {
 	return vb_bell_open(e, b) ? ENOMEM : 0;

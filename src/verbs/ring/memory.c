@@ -21,8 +21,8 @@ struct chunk {
 	uint8_t taken[]; /* by page */
 };
 
-/* Under the lock. A child of fork() begins anew: what is shared stays the parent's, and is not even
- * mapped there, as memory of a driver's queues is not. */
+/* Under the lock. A child of fork() begins empty: memory that is shared stays the parent's, and is
+ * not even mapped there, as memory of a driver's queues is not. */
 static struct chunk *chunks;
 static pid_t owner;
 

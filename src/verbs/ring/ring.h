@@ -107,7 +107,7 @@ int vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_qp
 /* After it was made. 0 or an errno. */
 int vb_ring_qp_make(struct vb_ring_qp *r, struct vb_ibv_qp *qp);
 void vb_ring_qp_free(struct vb_ring_qp *r, struct vb_engine *e);
-/* The QP is in another state: in RESET everything begins anew, in others what waited goes on. */
+/* The QP is in another state: in RESET everything begins again, in others what waited goes on. */
 void vb_ring_qp_modified(struct vb_ring_qp *r, vb_time now);
 /* As vb_qp_post_send(), of which it is the way for verbs that post. */
 int vb_ring_post_send(struct vb_ring_qp *r, const struct vb_send_wr *wr, vb_time now);
