@@ -78,8 +78,7 @@ struct vb_udp_sock {
 
 struct vb_udp_socks {
 	struct vb_udp_sock own[2]; /* IPv4, IPv6: on a port of the kernel's choice */
-	/* On addresses and ports asked for. fd -1: could not be opened, the own socket stands in.
-	 */
+	/* On addresses and ports asked for. fd -1: none was opened, the own socket stands in. */
 	struct vb_udp_sock sock[VB_UDP_SEND_SOCKS];
 	uint32_t cnt, last;
 };
