@@ -249,27 +249,28 @@ ALWAYS_INLINE void look_at_packets(const struct vb_port *p)
 		__builtin_prefetch((const char *)f + 64);
 }
 
-/* Where what arrives goes: to another port, or into an adapter, which says where it will look, as
- * one that sends does. */
+/* The frame that arrives goes to another port, or into an adapter, which says where it will look.
+ */
 static void look_at_way(const struct vb_sim *s, const struct vb_port *p)
 {
 	const struct vb_frame *f = vb_cable_next(&p->cable);
 	const struct vb_port *in;
 
-	if (p->at_host && p->pull_at <= vb_cable_poll_timeout(&p->cable))
-		p->owner->ops->expect(p->owner, p->number, NULL, VB_EXPECT_NEXT);
 	if (!f || vb_cable_poll_timeout(&p->cable) > p->pull_at)
 		return;
 	in = &s->port[vb_sim_peer(p->id)];
 	in->owner->ops->expect(in->owner, in->number, f, VB_EXPECT_NEXT);
 }
 
-/* The place where an adapter keeps the address of the QP that what arrives is for. */
+/* The place where an adapter keeps the address of the QP that a packet arrives for; and the QP that
+ * sends next, whose address is at hand. */
 static void look_at_number(const struct vb_sim *s, const struct vb_port *p)
 {
 	const struct vb_frame *f = vb_cable_next(&p->cable);
 	const struct vb_port *in;
 
+	if (p->at_host && p->pull_at <= vb_cable_poll_timeout(&p->cable))
+		p->owner->ops->expect(p->owner, p->number, NULL, VB_EXPECT_NEXT);
 	if (!p->to_host || !f || vb_cable_poll_timeout(&p->cable) > p->pull_at)
 		return;
 	in = &s->port[vb_sim_peer(p->id)];
@@ -279,8 +280,8 @@ static void look_at_number(const struct vb_sim *s, const struct vb_port *p)
 /*
  * Brings into the cache what the machines next in line at this instant will touch. Each step needs
  * what the step before has brought, and has a machine's time or two: the port, then the packets
- * that arrive there and wait there, then the place of the QP's address, then the QP or the port
- * that those go to. It changes nothing that a run does.
+ * that arrive there and wait there, then the place of a receiving QP's address and the sending QP,
+ * then the receiving QP or the port that those go to. It changes nothing that a run does.
  */
 static void look_ahead(const struct vb_sim *s)
 {
