@@ -8,7 +8,7 @@ import time
 
 from case_subnet import Fabric, lid_of, need
 from cases import case
-from hosts import Skip
+from hosts import Failure, Skip
 
 MGID = "ff120000000000000000000000a5a5a5"
 
@@ -50,7 +50,7 @@ class Listener:
 def await_subscriptions(f, traps):
     """Waits until the manager has subscriptions to these traps and no others."""
     for _ in range(50):
-        has = sorted(int(n, 0) for n in re.findall(r"trap_num\.+(\S+)", f.run("H-0003", "saquery", "IIR")))
+        has = sorted(int(n, 0) for n in re.findall(r"trap_num\.+(\S+)", f.run("H-0002", "saquery", "IIR")))
         if has == sorted(traps):
             return
         time.sleep(0.2)

@@ -432,6 +432,7 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 		for (int i = 0; i < n; i++)
 			watch_event(d, e[i].data.ptr, e[i].events);
 		vb_subnet_move(d, vb_clock_now());
+		vb_subnet_users_sweep(d);
 		vb_subnet_adapter_step(d, vb_clock_now());
 		vb_subnet_counter_files_step(d, vb_clock_now());
 		gone_free(d);

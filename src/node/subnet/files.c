@@ -74,14 +74,12 @@ void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 	/* The analyser does not follow lists: the user is there. */
 	if (f->number >= 0)
 		vb_agents_file_close(u->agents, f->number); /* NOLINT(clang-analyzer-unix.Malloc) */
-	vb_subnet_user_send(d, u, vb_clock_now());
 	vb_list_remove(&f->node);
 	close(f->watch.fd);
 	f->watch.fd = -1;
 	vb_list_append(&d->gone, &f->node);
 	if (f->number < 0)
 		vb_subnet_set_manager(&d->subnet, u->at, false, vb_clock_now());
-	user_leave(u);
 }
 
 /* Names a file. All processes of the host share the names of sockets that are made of it
@@ -287,14 +285,22 @@ void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u)
 	}
 }
 
+void vb_subnet_users_sweep(struct vb_subnet_daemon *d)
+{
+	for (struct vb_list *l = d->users.next, *next; l != &d->users; l = next) {
+		next = l->next;
+		user_leave(vb_container_of(l, struct vb_subnet_user, node));
+	}
+}
+
 void vb_subnet_files_close(struct vb_subnet_daemon *d)
 {
-	/* A user without files is none: each closed file may be the last one. */
-	while (!vb_list_is_empty(&d->users)) {
-		struct vb_subnet_user *u =
-		    vb_container_of(d->users.next, struct vb_subnet_user, node);
-		struct vb_list *l = u->files.next; /* NOLINT(clang-analyzer-unix.Malloc) */
+	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next) {
+		struct vb_subnet_user *u = vb_container_of(l, struct vb_subnet_user, node);
 
-		vb_subnet_file_close(d, vb_container_of(l, struct vb_subnet_file, node));
+		while (!vb_list_is_empty(&u->files))
+			vb_subnet_file_close(
+			    d, vb_container_of(u->files.next, struct vb_subnet_file, node));
 	}
+	vb_subnet_users_sweep(d);
 }

@@ -109,6 +109,8 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
 			 struct vb_subnet_answer *answer);
 void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f);
+/* Ends the agents of ports that have no open file any more; their last MADs have left. */
+void vb_subnet_users_sweep(struct vb_subnet_daemon *d);
 void vb_subnet_files_close(struct vb_subnet_daemon *d);
 
 /* write.c: a write of a program by a call. */
@@ -129,8 +131,6 @@ void vb_subnet_page_agent(struct vb_subnet_file *f, uint32_t id, const struct vb
 
 /* traffic.c: moves all MADs that wait, until nothing more can be moved now. */
 void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now);
-/* Sends all MADs of one port's programs that wait. */
-void vb_subnet_user_send(struct vb_subnet_daemon *d, struct vb_subnet_user *u, vb_time now);
 vb_time vb_subnet_due(const struct vb_subnet_daemon *d);
 /* Hands on what waits for the files of @u. */
 void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u);

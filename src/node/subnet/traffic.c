@@ -107,12 +107,6 @@ static bool send_next(struct vb_subnet_daemon *d, struct vb_subnet_user *u, vb_t
 	return true;
 }
 
-void vb_subnet_user_send(struct vb_subnet_daemon *d, struct vb_subnet_user *u, vb_time now)
-{
-	while (send_next(d, u, now))
-		;
-}
-
 /* All that the connection manager of a node sends now. False: nothing. */
 static bool send_connections(struct vb_subnet_daemon *d, struct vb_subnet_cm *cm, vb_time now)
 {
