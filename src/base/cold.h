@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions that a connection without trouble does not call. Compilers take a branch with such a
- * call for one that is not taken, and put it aside: the rest then needs fewer cache lines, and
+ * Functions that a connection without trouble does not call. Compilers expect a branch with such a
+ * call not to be taken, and put it aside: the rest then needs fewer cache lines, and
  * a short message finds few of them in the cache, because the kernel has run since the last one.
  */
 #ifndef VB_BASE_COLD_H

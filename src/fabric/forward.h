@@ -3,7 +3,7 @@
  * The forward tables of a switch: by which of its ports a frame leaves. An address belongs to a
  * subnet, which is all that hangs at one switch; that one knows the port of each, every other one
  * has a set of next hops for the subnet, from which the hash of the flow chooses (ECMP). A frame to
- * a group leaves by each port of the group's tree but the one that it came in by. The code that
+ * a group leaves by each port of the group's tree but its port of entry. The code that
  * knows the shape of the fabric fills the tables. RFC 2992
  */
 #ifndef VB_FABRIC_FORWARD_H

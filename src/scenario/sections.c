@@ -430,7 +430,7 @@ static const struct vb_scenario defaults = {
 	     .traffic_class = VB_ECN_ECT0},
 };
 
-/* Values of @c that the file leaves out are those of @like; 0 is a valid delay and MTU. */
+/* Takes values of @c that the file leaves out from @like; 0 is a valid delay and MTU. */
 static void cable_complete(struct vb_cable *c, const struct vb_cable *like)
 {
 	if (c->rate_bps == RATE_UNSAID)

@@ -162,7 +162,7 @@ static int add_packet(struct vb_traffic *t, const struct vb_pcap_packet *p,
 	return vb_traffic_add_rates(t, p->comment, p->time_ns);
 }
 
-/* One captured packet; one that is not of RoCEv2 is counted only. */
+/* Reads a captured packet. A packet that is not of RoCEv2 is counted only. */
 static int take_packet(struct vb_traffic *t, struct vb_pcap_packet *p)
 {
 	struct vb_traffic_file *of = &t->file[t->file_cnt];

@@ -225,7 +225,7 @@ struct vb_ucma_event *vb_ucma_event_add(struct vb_ucma_id *id, enum vb_ucma_even
 					int32_t status);
 void vb_ucma_event_free(struct vb_ucma_event *ev);
 void vb_ucma_file_touch(struct vb_ucma_file *f);
-/* Takes the next one that is not out: the accounts of GET_EVENT. -EAGAIN */
+/* Takes the next event that is not out: the accounts of GET_EVENT. -EAGAIN */
 int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out);
 /* Whether an event of @mc is out; with NULL, of @id, or that names it. */
 bool vb_ucma_event_is_out(const struct vb_ucma_id *id, const struct vb_ucma_mc *mc);

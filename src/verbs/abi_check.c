@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The agreement with rdma-core's library, checked when this one is compiled: the core's numbers
- * are those of <infiniband/verbs.h>, and the structures that inline functions in programs touch lie
+ * Checks while it is compiled that this library agrees with rdma-core's: the core's numbers equal
+ * those in <infiniband/verbs.h>, and the structures that inline functions in programs touch lie
  * as the public ABI of libibverbs.so.1 has them on 64-bit machines, since rdma-core 44. Structures
  * grow: this relies on where members lie, and on no structure being shorter than it was.
  */

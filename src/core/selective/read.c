@@ -274,7 +274,7 @@ struct vb_swqe *vb_sr_early_wqe(struct vb_qp *qp, struct vb_psn psn)
 	return w && !is_got(qp->sr, psn) ? w : NULL;
 }
 
-/* Takes the answers behind one that was missing. */
+/* Takes the answers behind a missing answer. */
 static void take_early(struct vb_qp *qp, vb_time now)
 {
 	const struct vb_sq *sq = &qp->sq;

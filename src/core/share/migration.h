@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One target, SRQs of several HCAs. Each process of a host is an HCA of its own, and all packets
- * for a target arrive at the one that made it, its owner. The objects a request needs - receive
+ * for a target arrive at its owner, the HCA that made it. The objects a request needs - receive
  * WQE, CQ, PD, memory - are where its SRQ is. So the responder's state travels: it
  * migrates from the owner, with the packet that is for another HCA, to a holder there, a target QP
  * that nobody addresses. The holder is an ordinary responder, and sends its answers itself: an

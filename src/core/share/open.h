@@ -7,8 +7,9 @@
  * ibv_open_qp(3), IBA A14.2
  *
  * Questions are asked again until there is an answer, and carry a number by which the owner knows
- * one that it has answered. A message lost to a full mailbox is found by the probes: each handle
- * says once a second that it is there, and the owner asks one of those that have the target open.
+ * a question that it has answered. A message lost to a full mailbox is found by the probes: each
+ * handle says once a second that it is there, and the owner asks a process that has the target
+ * open.
  */
 #ifndef VB_CORE_SHARE_OPEN_H
 #define VB_CORE_SHARE_OPEN_H

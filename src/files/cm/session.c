@@ -411,7 +411,7 @@ bool vb_cm_post(struct vb_cm_call *call, int64_t number)
 	struct vb_cm_page *page = session.page;
 	struct vb_cm_post post = {.channel = call->channel, .len = call->len};
 
-	/* The thread of a context sees that a broker has come after the one that was killed. */
+	/* The thread of a context sees that a new broker has replaced a killed one. */
 	if (!page || number != session.number || !session_is_good() ||
 	    call->len > sizeof post.body || vb_cm_page_pending(page) == VB_CM_POSTS ||
 	    !vb_broker_has_clients())

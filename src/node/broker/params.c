@@ -79,7 +79,7 @@ static void show_file(int folder, const char *file, uint64_t value)
 	(void)renameat(folder, ".new", folder, file);
 }
 
-/* Shows the values that are not shown yet; all of them when @anew is set. */
+/* Shows the values that are not shown yet; with @anew, all values. */
 static void show_device(struct vb_broker *b, uint32_t device, bool anew)
 {
 	const struct vb_cc_settings *s = settings_of(b, device);

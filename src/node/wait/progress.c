@@ -203,8 +203,8 @@ static void work_once(struct vb_engine *e, bool packet, vb_time now)
 		vb_wait_stepped(&e->wait, packet, receive_stream(e, now), now);
 }
 
-/* Looked up each time: the connection may be another one, and of one that is closed, and that a
- * child has kept, one event comes at most. */
+/* Watches the broker's connection, which may be another one each time. A connection that is closed
+ * here and that a child has kept gives one event at most. */
 static void watch_broker(struct vb_engine *e)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
