@@ -57,10 +57,11 @@ static void inform_free(struct vb_agents *a, struct vb_agents_file *f, struct vb
 void vb_inform_note(struct vb_agents *a, struct vb_agents_file *f, const struct vb_mad_addr *to,
 		    const struct vb_mad_hdr *h, const uint8_t mad[VB_MAD_LEN])
 {
-	struct vb_inform *i = is_inform(h) ? inform_find(f, to, mad) : NULL;
+	struct vb_inform *i;
 
 	if (!is_inform(h))
 		return;
+	i = inform_find(f, to, mad);
 	if (i && mad[SUBSCRIBE_AT] == 0)
 		inform_free(a, f, i);
 	if (i || mad[SUBSCRIBE_AT] != 1 || f->inform_cnt == INFORMS_MAX)
