@@ -219,7 +219,9 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len);
 /* The same, some time before: the table entry that leads to the QP. */
 void vb_hca_expect_number(const struct vb_hca *h, const uint8_t *bth, size_t len);
+/* The QP that sends next, and some time after it, the WQE that it sends. */
 void vb_hca_expect_transmit(const struct vb_hca *h);
+void vb_hca_expect_wqe(const struct vb_hca *h);
 
 /* Packets out: appends to @b what may leave at @now, as far as there is room. Returns b->cnt. */
 uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time now);

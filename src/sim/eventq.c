@@ -125,7 +125,8 @@ static vb_time wheel_next(const struct vb_eventq *q)
 	return q->now + 1 + ((slot - at) & (VB_EVENTQ_SLOTS - 1));
 }
 
-static void wheel_add(struct vb_eventq *q, uint32_t id, vb_time at)
+static inline __attribute__((always_inline)) void wheel_add(struct vb_eventq *q, uint32_t id,
+							    vb_time at)
 {
 	uint32_t slot = (uint32_t)at & (VB_EVENTQ_SLOTS - 1);
 	uint32_t first = q->slot[slot];
@@ -244,12 +245,28 @@ static __attribute__((noinline)) void leave(struct vb_eventq *q, uint32_t id)
 	}
 }
 
-/* Sets a deadline that is not in the wheel: far off, now or never. */
-static __attribute__((noinline)) void set_apart(struct vb_eventq *q, uint32_t id, vb_time at)
+/* Whether a deadline stands in the wheel: soon, but not now. */
+static inline bool is_near(const struct vb_eventq *q, vb_time at)
+{
+	return at - q->now - 1 < VB_EVENTQ_SLOTS - 1;
+}
+
+/* Sets a deadline in place of another one, or one that is not in the wheel: far off, now or never.
+ */
+static __attribute__((noinline)) void deadline_change(struct vb_eventq *q, uint32_t id, vb_time at)
 {
 	struct vb_eventq_place *p = &q->place[id];
 
-	if (at == VB_NEVER) {
+	if (p->where != NOWHERE) {
+		if (p->at == at)
+			return;
+		leave(q, id);
+	}
+	p->at = at;
+	if (is_near(q, at)) {
+		p->where = IN_WHEEL;
+		wheel_add(q, id, at);
+	} else if (at == VB_NEVER) {
 		p->where = NOWHERE;
 	} else if (at == q->now) {
 		p->where = IN_SET;
@@ -267,18 +284,13 @@ void vb_eventq_set(struct vb_eventq *q, uint32_t id, vb_time at)
 	struct vb_eventq_place *p = &q->place[id];
 
 	assert(id < q->ids && at >= q->now);
-	if (p->where != NOWHERE) {
-		if (p->at == at)
-			return;
-		leave(q, id);
+	if (p->where != NOWHERE || !is_near(q, at)) {
+		deadline_change(q, id, at);
+		return;
 	}
 	p->at = at;
-	if (at - q->now - 1 < VB_EVENTQ_SLOTS - 1) {
-		p->where = IN_WHEEL;
-		wheel_add(q, id, at);
-	} else {
-		set_apart(q, id, at);
-	}
+	p->where = IN_WHEEL;
+	wheel_add(q, id, at);
 }
 
 vb_time vb_eventq_next(const struct vb_eventq *q)
@@ -386,20 +398,24 @@ static __attribute__((noinline)) void line_up(struct vb_eventq *q)
 
 uint32_t vb_eventq_take(struct vb_eventq *q)
 {
-	uint32_t id = UINT32_MAX;
-
 	if (q->ready == 0)
 		line_up(q);
 	assert(q->ready);
-	while (q->turn_at < q->turn_end && !is_in_line(q, q->turn[q->turn_at]))
-		q->turn_at++; /* has stepped out */
-	if (q->turn_at < q->turn_end)
-		id = q->turn[q->turn_at];
+
+	uint32_t at = q->turn_at, end = q->turn_end, id = UINT32_MAX;
+
+	for (; at < end; at++) {
+		id = q->turn[at];
+		if (is_in_line(q, id))
+			break;
+		id = UINT32_MAX; /* has stepped out */
+	}
 	if (q->set_cnt && set_first(q) < id) {
 		id = set_first(q);
 		set_remove(q, id);
+		q->turn_at = at;
 	} else {
-		q->turn_at++;
+		q->turn_at = at + 1;
 	}
 	q->ready--;
 	q->place[id].where = NOWHERE;

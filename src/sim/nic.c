@@ -178,8 +178,10 @@ static void machine_expect(const struct vb_machine *m, uint32_t port, const stru
 		vb_hca_expect_number(nic->hca, f->bytes, f->hdr_len);
 	else if (f && f->kind == VB_FRAME_DATA)
 		vb_hca_expect_packet(nic->hca, f->bytes, f->hdr_len);
-	else if (!f && when == VB_EXPECT_NEXT)
+	else if (!f && when == VB_EXPECT_SOON)
 		vb_hca_expect_transmit(nic->hca);
+	else if (!f)
+		vb_hca_expect_wqe(nic->hca);
 }
 
 static const struct vb_machine_ops nic_ops = {

@@ -55,6 +55,12 @@ struct vb_sim {
 	struct vb_sim_app app;
 	vb_time now;
 	struct vb_eventq events;
+	/* Of look_ahead(): the place in line where it looked last, and the ports that stood one and
+	 * two behind it. */
+	struct {
+		uint32_t turn;
+		const struct vb_port *first, *second;
+	} ahead;
 	void *eventq_mem;
 	struct vb_frame_pool pool;
 	uint32_t host_cnt, switch_cnt, port_cnt;

@@ -71,6 +71,18 @@ void vb_hca_expect_transmit(const struct vb_hca *h)
 			  VB_QP_HOT_SEND_END);
 }
 
+void vb_hca_expect_wqe(const struct vb_hca *h)
+{
+	if (vb_list_is_empty(&h->active))
+		return;
+
+	const struct vb_sq *sq = &vb_container_of(h->active.next, struct vb_qp, active)->sq;
+	const struct vb_swqe *w = vb_sq_at(sq, sq->nxt);
+
+	__builtin_prefetch(w);
+	__builtin_prefetch((const char *)w + 64);
+}
+
 static int table_grow(struct vb_hca *h)
 {
 	uint32_t cap = h->qp_cap ? h->qp_cap * 2 : QP_CAP_FIRST;
