@@ -166,6 +166,29 @@ static void dci__a_stream_stays_in_one_channel(void **state)
 	env_close(&env);
 }
 
+/* A stream keeps its channel also while the one it would look at first has nothing to do: its next
+ * work goes behind its last. docs/dc.md */
+static void dci__a_stream_stays_beside_an_empty_channel(void **state)
+{
+	struct vb_qp *dct, *dci;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 1});
+	assert_int_equal(post(dci, 0, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 0), 0);
+	assert_int_equal(post(dci, 1, VB_WR_RDMA_WRITE, 8, 0x30, KEY, 2), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 0, VB_WC_SUCCESS);
+	env_no_wc(&env);
+
+	struct vb_qp *const *channel = dci->dci->streams->channel;
+
+	assert_true(channel[0]->sq.head == channel[0]->sq.tail);
+	assert_ptr_equal(vb_dci_choose(dci, 2), channel[1]);
+	env_close(&env);
+}
+
 /* Each channel has a deadline of its own: there is room for those of all initiators. */
 static void dci__deadlines_of_many_streams(void **state)
 {
@@ -402,6 +425,7 @@ int main(void)
 	    cmocka_unit_test(dci__streams_are_all_signaled),
 	    cmocka_unit_test(dci__streams_share_the_room),
 	    cmocka_unit_test(dci__a_stream_stays_in_one_channel),
+	    cmocka_unit_test(dci__a_stream_stays_beside_an_empty_channel),
 	    cmocka_unit_test(dci__deadlines_of_many_streams),
 	    cmocka_unit_test(dci__deadlines_beside_all_qps),
 	    cmocka_unit_test(dci__streams_refused),

@@ -238,7 +238,7 @@ static void srq_resize__keeps_its_source(void **state)
 static void qp_create__srq_that_is_not_for_it(void **state)
 {
 	struct vb_qp_init init = {.type = VB_QPT_RC};
-	const struct vb_srq_cap cap = {4, 1};
+	const struct vb_srq_cap cap = {4, 1}, no_cap = {0, 1};
 	struct vb_srq *remote, *xsrq;
 	struct vb_xrcd *x;
 	struct vb_qp *qp;
@@ -248,6 +248,7 @@ static void qp_create__srq_that_is_not_for_it(void **state)
 	init.send_cq = init.recv_cq = env.cq;
 	assert_int_equal(vb_srq_create(far.pd, 4, 1, 0, NULL, &remote), 0);
 	assert_int_equal(vb_xrcd_create(env.hca, &x), 0);
+	assert_int_equal(vb_xrc_srq_create(env.pd, x, env.cq, &no_cap, NULL, &xsrq), -EINVAL);
 	assert_int_equal(vb_xrc_srq_create(env.pd, x, env.cq, &cap, NULL, &xsrq), 0);
 	init.srq = remote;
 	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);

@@ -9,12 +9,25 @@
 static struct env env;
 static struct vb_tx_batch b;
 
-static struct vb_qp *open_qp(enum vb_qp_type type)
+static struct vb_qp *open_configured(enum vb_qp_type type)
 {
-	env_config(&env);
 	env_open(&env, 256);
 	env.now = START;
 	return env_rts(&env, type, 2, 0x21);
+}
+
+static struct vb_qp *open_qp(enum vb_qp_type type)
+{
+	env_config(&env);
+	return open_configured(type);
+}
+
+/* Congestion control, whose rate is the port's. */
+static struct vb_qp *open_reaction_point(enum vb_qp_type type)
+{
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	return open_configured(type);
 }
 
 /* The bytes that leave now. */
@@ -45,13 +58,14 @@ static void post_writes(struct vb_qp *qp)
 		assert_int_equal(env_send(&env, qp, i, VB_WR_RDMA_WRITE, 4096), 0);
 }
 
+/* Also where congestion control would let the QP send faster. */
 static void rate__is_kept(void **state)
 {
-	static const uint32_t bursts[] = {1, 3000, 20000};
+	static const uint32_t bursts[] = {1, 3000, 20000, 3000};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof bursts / sizeof bursts[0]; k++) {
-		struct vb_qp *qp = open_qp(VB_QPT_UC);
+		struct vb_qp *qp = k == 3 ? open_reaction_point(VB_QPT_UC) : open_qp(VB_QPT_UC);
 		uint64_t total = 0, want = 0, last = 0;
 
 		assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS, bursts[k], env.now), 0);
@@ -62,7 +76,8 @@ static void rate__is_kept(void **state)
 		do {
 			uint32_t bytes = sent_now();
 
-			last = b.cnt ? vb_tx_wire_len(&b.pkt[b.cnt - 1]) : 0;
+			if (b.cnt)
+				last = vb_tx_wire_len(&b.pkt[b.cnt - 1]);
 			total += bytes;
 			/* Never more than the time allows and a burst; one packet overdraws. */
 			assert_true((total - last) * VB_USEC <= env.now - START);
