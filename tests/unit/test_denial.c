@@ -139,6 +139,21 @@ static void right__of_a_flush(void **state)
 	    "IBV_ACCESS_FLUSH_PERSISTENT.");
 }
 
+/* A FLUSH may begin at any byte. IBA A19 */
+static void flush__of_no_kind_at_an_odd_address(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(ask_for(rts(0, 0, 4), (struct ask){.op = VB_OP_FLUSH,
+							    .rkey = 0x77,
+							    .va = 0x1001,
+							    .dma_len = 8,
+							    .flush = 0x100}),
+			 VB_VERDICT_INVALID_REQUEST);
+	expect_denial("FLUSH of 8 bytes at 0x1001 under R_Key 0x77: it is malformed, or the QP has "
+		      "no such operation.");
+}
+
 /* Only the right that is missing is named, of a region and of a window. */
 static void right__of_two_that_a_flush_needs(void **state)
 {
@@ -382,6 +397,7 @@ int main(void)
 	    cmocka_unit_test(right__of_the_region),
 	    cmocka_unit_test(right__of_the_qp),
 	    cmocka_unit_test(right__of_a_flush),
+	    cmocka_unit_test(flush__of_no_kind_at_an_odd_address),
 	    cmocka_unit_test(right__of_two_that_a_flush_needs),
 	    cmocka_unit_test(right__of_an_atomic_write),
 	    cmocka_unit_test(bounds__by_how_much),

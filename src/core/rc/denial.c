@@ -83,7 +83,10 @@ static void check_right(const struct vb_qp *qp, const struct vb_hdr *hdr, struct
 static void check_request(const struct vb_qp *qp, const struct vb_hdr *hdr, uint32_t payload,
 			  struct vb_denial *d)
 {
-	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+	const struct vb_opcode_info *op = vb_hdr_opcode(hdr);
+	uint16_t flags = op->flags;
+	/* Of the requests with an answer a READ and a FLUSH may be of any bytes. */
+	bool is_aligned = vb_op_is_answered(hdr) && !(flags & VB_OP_READ || op->ext & VB_EXT_FETH);
 	uint32_t missing = right_of(hdr) & ~qp->attr.access;
 
 	if (missing) {
@@ -95,7 +98,7 @@ static void check_request(const struct vb_qp *qp, const struct vb_hdr *hdr, uint
 		d->va = qp->mtu;
 		d->by = qp->mtu - payload;
 		d->len = 0;
-	} else if (vb_op_is_answered(hdr) && !(flags & VB_OP_READ) && d->va % 8) {
+	} else if (is_aligned && d->va % 8) {
 		d->check = VB_DENIAL_MISALIGNED;
 	} else if (d->len > qp->hca->cfg.limits.msg_size) {
 		d->check = VB_DENIAL_MESSAGE_LONG;
