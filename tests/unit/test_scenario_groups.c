@@ -205,6 +205,58 @@ static void groups__deadlock(void **state)
 	vb_scenario_close(&run);
 }
 
+/* FAB-02: packets take the trees that OpenSM made, all by one of the switches above, where those of
+ * the simulator's own would go by the other one. A group that these tables do not lead to is
+ * refused. */
+static void tables__are_those_of_opensm(void **state)
+{
+	struct vb_scenario_run run;
+	struct vb_report r;
+	char path[256], err[512] = "";
+	FILE *f;
+
+	(void)state;
+	play_file(&run, &r, "groups-opensm");
+	assert_true(r.done == r.flows && r.drops == 0);
+	assert_int_equal(r.group_received, r.group_due);
+	vb_scenario_close(&run);
+
+	for (int own = 0; own < 2; own++) {
+		uint64_t by_other = 0;
+
+		snprintf(path, sizeof path, "%s/../../scenarios/ib/groups-opensm.yaml", TEST_DATA);
+		f = fopen(path, "r");
+		assert_non_null(f);
+		assert_int_equal(vb_scenario_read(&sc, f, path, err, sizeof err), 0);
+		fclose(f);
+		sc.pattern_cnt = 1;
+		if (own)
+			sc.group[0].mlid = 0;
+		assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), 0);
+		assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
+		assert_int_equal(vb_report_make(&r, run.load, run.sim, &run.memory), 0);
+		assert_int_equal(r.group_received, r.group_due);
+		for (uint32_t p = 0; p < vb_sim_port_cnt(run.sim); p++) {
+			const struct vb_sim_topo_link *l = &run.topo.link[p / 2];
+			struct vb_sim_ib_stats st;
+
+			assert_true(vb_sim_ib_port_stats(run.sim, p, &st));
+			if ((p & 1 ? l->b : l->a) == 8 + 5)
+				by_other += st.lane[0].tx_pkts;
+		}
+		assert_int_equal(by_other > 0, own);
+		vb_scenario_close(&run);
+	}
+
+	sc.group[0].mlid = 0xc002;
+	assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), -EINVAL);
+	assert_non_null(strstr(err,
+			       "group 1 does not go with MLID 0xc002 of the routes: it does not "
+			       "lead to host 0, 'H-0000' port 1"));
+	sc.group[0].mlid = 0xc003;
+	assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), -EINVAL);
+}
+
 static void same_seed__same_run(void **state)
 {
 	uint64_t digest[2];
@@ -278,6 +330,7 @@ int main(void)
 	    cmocka_unit_test(partitions__say_who_hears),
 	    cmocka_unit_test(partitions__are_in_the_mgid),
 	    cmocka_unit_test(groups__deadlock),
+	    cmocka_unit_test(tables__are_those_of_opensm),
 	    cmocka_unit_test(same_seed__same_run),
 	    cmocka_unit_test(refuses__what_does_not_fit),
 	};

@@ -310,6 +310,7 @@ static void groups__deadlock_in_a_ring(void **state)
 	static const uint32_t apart[] = {0, 2}, alike[] = {0, 4};
 	const struct vb_deadlock *d;
 	struct world *w = &world;
+	uint32_t before;
 	vb_time at;
 
 	(void)state;
@@ -333,6 +334,15 @@ static void groups__deadlock_in_a_ring(void **state)
 		assert_int_equal(far & 1 ? a->b : a->a, next & 1 ? b->b : b->a);
 	}
 	assert_true(blocks_used(w) > 0);
+	net_close(&w->net);
+
+	/* It is one: with lives that end after 2 s nothing moves any more before. */
+	ring_play(w, apart, 19);
+	assert_non_null(vb_sim_deadlock(w->net.sim, &at));
+	assert_true(at < VB_MSEC);
+	before = w->net.wc_cnt;
+	assert_int_equal(vb_sim_run(w->net.sim, VB_SEC), 0);
+	assert_int_equal(w->net.wc_cnt, before);
 	net_close(&w->net);
 
 	/* LNK-27: where packets have a life the first that is dropped lets the others go. */
