@@ -91,7 +91,7 @@ static void flow_fail(struct vb_flow *f, enum vb_wc_status status)
 		f->status = (uint8_t)status;
 }
 
-/* Who gets it, of a transport where the QP does not say so. */
+/* Adds the receiver, of a transport where the QP does not say which it is. */
 static void address_add(struct vb_load *l, const struct vb_flow *f, const struct vb_ah *ah,
 			struct vb_send_wr *wr)
 {

@@ -66,7 +66,7 @@ struct vb_load_group_config {
 	uint16_t pkey; /* InfiniBand: its partition, 0: the default one; all members are in it */
 };
 
-/* What became of the messages of a group. */
+/* Counts of the messages of a group. */
 struct vb_load_group_stats {
 	uint32_t members;
 	uint64_t sent;          /* messages */
