@@ -135,9 +135,10 @@ def main():
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     p.add_argument("--runs", type=int, default=RUNS)
     p.add_argument("--output", help="the page whose section is written")
+    p.add_argument("--umad2sim", help="the library of ibsim-utils, where it is not in /usr/lib")
     p.add_argument("topology", nargs="*", default=list(SHAPES))
     a = p.parse_args()
-    library = glob.glob("/usr/lib/*/umad2sim/libumad2sim.so")
+    library = [a.umad2sim] if a.umad2sim else glob.glob("/usr/lib/*/umad2sim/libumad2sim.so")
     if not library:
         raise Failure("umad2sim of ibsim-utils is not installed")
     rows = []

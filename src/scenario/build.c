@@ -153,6 +153,8 @@ static int routes_make(struct vb_scenario_run *run, const struct vb_scenario *sc
 	char path[VB_FABRIC_PATH];
 	int err;
 
+	for (uint32_t i = 0; i < sc->group_cnt; i++)
+		run->fabric->mlid[i] = sc->group[i].mlid;
 	path_make(path, sizeof path, sc, sc->routes);
 	err = vb_fabric_read_routes(run->fabric, path, sc->ib.lanes, &e);
 	return err ? fabric_refuse(p, err, &e) : 0;
@@ -319,6 +321,49 @@ static int link_put(struct vb_scenario_run *run, const struct part *p,
 	return err ? no_memory(p, err) : 0;
 }
 
+/* Its members are hosts of its partition, and its table leads to them. */
+static int group_check(struct vb_scenario_run *run, const struct part *p,
+		       const struct vb_scenario_group *g)
+{
+	uint32_t number = p->number - 1, cnt = g->has_members ? g->member_cnt : run->topo.host_cnt;
+	uint16_t pkey = g->pkey ? g->pkey : VB_PKEY_DEFAULT;
+	struct vb_fabric_error e;
+	int err;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t host = g->has_members ? g->member[i] : i;
+
+		if (host >= run->topo.host_cnt)
+			return refuse(p, -EINVAL, "has host %u: there are 0 to %u", host,
+				      run->topo.host_cnt - 1);
+		if (vb_sim_pkey_find(run->sim, host, pkey) == UINT16_MAX)
+			return refuse(p, -EINVAL, "has host %u, which is not in partition 0x%04x",
+				      host, pkey);
+	}
+	if (!g->mlid)
+		return 0;
+	err =
+	    vb_fabric_check_group(run->fabric, number, g->has_members ? g->member : NULL, cnt, &e);
+	if (err == -EINVAL)
+		return refuse(p, err, "does not go with MLID 0x%04x of the routes: %s", g->mlid,
+			      e.text);
+	return err ? no_memory(p, err) : 0;
+}
+
+static int group_put(struct vb_scenario_run *run, const struct part *p,
+		     const struct vb_scenario_group *g)
+{
+	const struct vb_load_group_config c = {.member = g->has_members ? g->member : NULL,
+					       .member_cnt = g->member_cnt,
+					       .pkey = g->pkey};
+	int err = group_check(run, p, g);
+
+	if (err)
+		return err;
+	err = vb_load_add_group(run->load, &c);
+	return err ? no_memory(p, err) : 0;
+}
+
 static int pattern_put(struct vb_scenario_run *run, const struct part *p,
 		       const struct vb_load_pattern *pattern)
 {
@@ -328,6 +373,9 @@ static int pattern_put(struct vb_scenario_run *run, const struct part *p,
 
 	if (wrong)
 		return refuse(p, -EINVAL, "%s; hosts are 0 to %u", wrong, run->topo.host_cnt - 1);
+	wrong = vb_load_group_wrong(run->load, pattern);
+	if (wrong)
+		return refuse(p, -EINVAL, "%s; there are %u", wrong, sc->group_cnt);
 	err = vb_load_add(run->load, pattern);
 	if (err && vb_load_flow_cnt(run->load) == sc->load.flows_max)
 		return refuse(p, err,
@@ -360,6 +408,38 @@ static int mtu_check(const struct vb_scenario_run *run, const struct part *p)
 				      max, mtu, longest);
 	}
 	return 0;
+}
+
+/* Faults, changes of links, groups and workloads, in this order. */
+static int lists_put(struct vb_scenario_run *run, const struct vb_scenario *sc, struct part *p)
+{
+	int err = 0;
+
+	p->name = "fault";
+	for (uint32_t i = 0; !err && i < sc->fault_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->fault[i].place;
+		err = fault_put(run, p, &sc->fault[i]);
+	}
+	p->name = "link";
+	for (uint32_t i = 0; !err && i < sc->link_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->link[i].place;
+		err = link_put(run, p, &sc->link[i]);
+	}
+	p->name = "group";
+	for (uint32_t i = 0; !err && i < sc->group_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->group[i].place;
+		err = group_put(run, p, &sc->group[i]);
+	}
+	p->name = "workload";
+	for (uint32_t i = 0; !err && i < sc->pattern_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->pattern_at[i];
+		err = pattern_put(run, p, &sc->pattern[i]);
+	}
+	return err;
 }
 
 static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
@@ -411,25 +491,7 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	err = vb_load_create(&run->load, run->sim, &load, &run->memory);
 	if (err)
 		return no_memory(p, err);
-	p->name = "fault";
-	for (uint32_t i = 0; !err && i < sc->fault_cnt; i++) {
-		p->number = i + 1;
-		p->at = sc->fault[i].place;
-		err = fault_put(run, p, &sc->fault[i]);
-	}
-	p->name = "link";
-	for (uint32_t i = 0; !err && i < sc->link_cnt; i++) {
-		p->number = i + 1;
-		p->at = sc->link[i].place;
-		err = link_put(run, p, &sc->link[i]);
-	}
-	p->name = "workload";
-	for (uint32_t i = 0; !err && i < sc->pattern_cnt; i++) {
-		p->number = i + 1;
-		p->at = sc->pattern_at[i];
-		err = pattern_put(run, p, &sc->pattern[i]);
-	}
-	return err;
+	return lists_put(run, sc, p);
 }
 
 int vb_scenario_open(struct vb_scenario_run *run, const struct vb_scenario *sc,

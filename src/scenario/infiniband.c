@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keys of InfiniBand in a scenario file, and the keys that do not go with it. */
+/* The keys of InfiniBand and of multicast groups in a scenario file, and the keys that do not go
+ * with the kind of link. */
 #include "scenario/reader.h"
 #include "scenario/scenario.h"
+#include "wire/ib/lrh.h"
 #include "wire/pkey.h"
 
 #include <errno.h>
@@ -59,7 +61,7 @@ static int read_hosts(struct reader *r, const yaml_node_t *node, uint32_t *host,
 		char more;
 
 		if (*cnt == VB_SCENARIO_MEMBERS_MAX)
-			return reader_fail(r, item, "a partition lists at most %d hosts",
+			return reader_fail(r, item, "a list has at most %d hosts",
 					   VB_SCENARIO_MEMBERS_MAX);
 		if (!text || sscanf(text, "%7" SCNu32 "%c", &host[*cnt], &more) != 1)
 			return reader_fail(r, item, "a member is the number of a host");
@@ -125,6 +127,58 @@ static int read_partition(struct reader *r, const yaml_node_t *node, void *base)
 static int read_partitions(struct reader *r, const yaml_node_t *node, void *at)
 {
 	return reader_list(r, node, at, read_partition);
+}
+
+static int read_group_members(struct reader *r, const yaml_node_t *node, void *at)
+{
+	struct vb_scenario_group *g = at;
+	const char *text = reader_text(node);
+	int bad;
+
+	if (text && strcmp(text, "all") == 0)
+		return 0;
+	g->has_members = true;
+	bad = read_hosts(r, node, g->member, &g->member_cnt);
+	return bad || g->member_cnt ? bad : reader_fail(r, node, "a group has members");
+}
+
+/* Of multicast: an entry of the tables that the routes come with. */
+static int read_mlid(struct reader *r, const yaml_node_t *node, void *at)
+{
+	const char *text = reader_text(node);
+	uint32_t mlid;
+	char more;
+
+	if (!text || sscanf(text, "0x%5" SCNx32 "%c", &mlid, &more) != 1 ||
+	    mlid < VB_LID_MULTICAST || mlid >= VB_LID_PERMISSIVE)
+		return reader_fail(r, node, "mlid is 0xc000 to 0xfffe");
+	*(uint16_t *)at = (uint16_t)mlid;
+	return 0;
+}
+
+static const struct key group_keys[] = {
+    {.name = "members", .kind = KEY_CALL, .offset = 0, .read = read_group_members},
+    {.name = "pkey", .kind = KEY_CALL, .offset = IN(vb_scenario_group, pkey), .read = read_pkey},
+    {.name = "mlid", .kind = KEY_CALL, .offset = IN(vb_scenario_group, mlid), .read = read_mlid},
+    {.name = NULL},
+};
+
+static int read_group(struct reader *r, const yaml_node_t *node, void *base)
+{
+	struct vb_scenario *sc = base;
+	struct vb_scenario_group *g = &sc->group[sc->group_cnt];
+
+	if (sc->group_cnt == VB_SIM_GROUPS)
+		return reader_fail(r, node, "there are at most %u groups", VB_SIM_GROUPS);
+	sc->group_cnt++;
+	g->place.line = (uint32_t)node->start_mark.line + 1;
+	g->place.column = (uint32_t)node->start_mark.column + 1;
+	return reader_map(r, node, group_keys, g);
+}
+
+int vb_scenario_read_groups(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return reader_list(r, node, at, read_group);
 }
 
 /* Keys: how packets are marked, and how sources follow. */
@@ -200,6 +254,24 @@ int vb_scenario_check_class(struct reader *r, const yaml_node_t *node)
 			      : "sl is of InfiniBand; here traffic-class is what packets have");
 }
 
+/* P_Keys and multicast LIDs are of InfiniBand, and the latter of tables that a manager wrote. */
+static int check_groups(struct reader *r, const yaml_node_t *root, const struct vb_scenario *sc)
+{
+	const yaml_node_t *groups = reader_member(r, root, "groups");
+
+	for (uint32_t i = 0; i < sc->group_cnt; i++) {
+		const struct vb_scenario_group *g = &sc->group[i];
+
+		if (!sc->link_kind && (g->pkey || g->mlid))
+			return reader_fail(r, groups, "pkey and mlid of a group are of InfiniBand");
+		if (g->mlid && !sc->routes[0])
+			return reader_fail(r, groups,
+					   "mlid is an entry of opensm.mcfdbs: give infiniband the "
+					   "routes that it is in");
+	}
+	return 0;
+}
+
 /* A file says what the shape and the rates are; routes are of a file, and are all routes. */
 static int check_file(struct reader *r, const yaml_node_t *root, const struct vb_scenario *sc)
 {
@@ -247,7 +319,7 @@ int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_
 				   "InfiniBand make none");
 	if (sc->link_kind && !(transport && reader_member(r, transport, "sl")))
 		sc->load.traffic_class = 0;
-	if (transport && vb_scenario_check_class(r, transport))
+	if ((transport && vb_scenario_check_class(r, transport)) || check_groups(r, root, sc))
 		return -EINVAL;
 	return check_file(r, root, sc);
 }

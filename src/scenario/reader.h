@@ -80,10 +80,12 @@ const yaml_node_t *reader_member(const struct reader *r, const yaml_node_t *map,
 __attribute__((format(printf, 3, 4))) int reader_fail(struct reader *r, const yaml_node_t *node,
 						      const char *fmt, ...);
 
-/* infiniband.c: its keys, in a struct vb_scenario, and what does not go with the kind of links: in
- * a mapping whose packets have a traffic class or a service level, and in the whole. */
+/* infiniband.c: its keys and the list of groups, in a struct vb_scenario, and what does not go with
+ * the kind of links: in a mapping whose packets have a traffic class or a service level, and in the
+ * whole. */
 struct vb_scenario;
 extern const struct key vb_scenario_infiniband_keys[];
+int vb_scenario_read_groups(struct reader *r, const yaml_node_t *node, void *at);
 int vb_scenario_check_class(struct reader *r, const yaml_node_t *node);
 int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc);
 

@@ -15,7 +15,7 @@
 #define VB_SCENARIO_PATH 512
 #define VB_SCENARIO_FAULTS_MAX 64
 #define VB_SCENARIO_PARTITIONS_MAX 64
-#define VB_SCENARIO_MEMBERS_MAX 256 /* of a partition, as a file lists them */
+#define VB_SCENARIO_MEMBERS_MAX 256 /* of a partition or a group, as a file lists them */
 #define VB_SCENARIO_LINKS_MAX 64
 
 enum vb_scenario_shape {
@@ -59,6 +59,16 @@ struct vb_scenario_partition {
 	uint32_t limited[VB_SCENARIO_MEMBERS_MAX];
 };
 
+/* A multicast group. */
+struct vb_scenario_group {
+	struct vb_scenario_place place;
+	uint16_t pkey; /* its partition; 0: the default one */
+	uint16_t mlid; /* whose tables in the routes are those of the group; 0: its own ones */
+	uint32_t member_cnt;
+	bool has_members;                         /* else all hosts are */
+	uint32_t member[VB_SCENARIO_MEMBERS_MAX]; /* hosts */
+};
+
 /* A cable that is taken apart, and joined again. */
 struct vb_scenario_link {
 	struct vb_scenario_place place;
@@ -98,6 +108,8 @@ struct vb_scenario {
 	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
 	uint32_t partition_cnt;
 	struct vb_scenario_partition partition[VB_SCENARIO_PARTITIONS_MAX];
+	uint32_t group_cnt;
+	struct vb_scenario_group group[VB_SIM_GROUPS];
 	struct vb_scenario_record record;
 };
 

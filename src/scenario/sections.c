@@ -155,6 +155,7 @@ static const struct key_name loads[] = {
     {"ring", VB_LOAD_RING},
     {"poisson", VB_LOAD_POISSON},
     {"ping-pong", VB_LOAD_PING_PONG},
+    {"multicast", VB_LOAD_MULTICAST},
     {NULL, 0},
 };
 
@@ -187,6 +188,7 @@ static const struct key load_keys[] = {
     {"hosts", KEY_U32, IN(vb_load_pattern, hosts), 2, HOSTS_MAX, NULL, NULL, NULL},
     {"from", KEY_U32, IN(vb_load_pattern, src), 0, HOSTS_MAX, NULL, NULL, NULL},
     {"to", KEY_U32, IN(vb_load_pattern, dst), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"group", KEY_U32, IN(vb_load_pattern, group), 0, VB_SIM_GROUPS - 1, NULL, NULL, NULL},
     {"count", KEY_U32, IN(vb_load_pattern, flows), 1, 1u << 22, NULL, NULL, NULL},
     {"bytes", KEY_BYTES64, IN(vb_load_pattern, bytes), 0, UINT64_C(1) << 40, NULL, NULL, NULL},
     {.name = "sizes", .kind = KEY_CALL, .offset = IN(vb_load_pattern, sizes), .read = read_sizes},
@@ -377,6 +379,7 @@ static const struct key scenario_keys[] = {
     {.name = "switch", .kind = KEY_MAP, .offset = IN(vb_scenario, sw), .map = switch_keys},
     {.name = "infiniband", .kind = KEY_MAP, .offset = 0, .map = vb_scenario_infiniband_keys},
     {.name = "transport", .kind = KEY_MAP, .offset = 0, .map = transport_keys},
+    {.name = "groups", .kind = KEY_CALL, .offset = 0, .read = vb_scenario_read_groups},
     {.name = "workload", .kind = KEY_CALL, .offset = 0, .read = read_workloads},
     {.name = "faults", .kind = KEY_CALL, .offset = 0, .read = read_faults},
     {.name = "links", .kind = KEY_CALL, .offset = 0, .read = read_links},

@@ -44,7 +44,8 @@ struct vb_sim_ib {
 	struct vb_port_mask *mft;    /* of each switch, VB_SIM_GROUPS entries; NULL: no groups */
 	uint64_t *member;            /* of each host a bit for each group that it has joined */
 	uint64_t groups;             /* that have had members */
-	uint8_t *scratch;            /* of deadlock.h */
+	uint16_t group_pkey[VB_SIM_GROUPS]; /* in their MGIDs; 0: the default one */
+	uint8_t *scratch;                   /* of deadlock.h */
 	struct vb_deadlock deadlock;
 	vb_time deadlock_at; /* VB_NEVER: there was none */
 };

@@ -18,7 +18,9 @@ uint32_t vb_sim_host_of(const struct vb_gid *gid)
 
 uint32_t vb_sim_receiver(const struct vb_path *path)
 {
-	return vb_path_has_lid(path) ? path->dlid - VB_SIM_LID : vb_sim_host_of(&path->dgid);
+	if (!vb_path_has_lid(path))
+		return vb_sim_host_of(&path->dgid);
+	return path->dlid >= VB_LID_MULTICAST ? UINT32_MAX : path->dlid - VB_SIM_LID;
 }
 
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class)
@@ -75,6 +77,21 @@ uint16_t vb_sim_pkey_index(const struct vb_sim *s, uint32_t from, uint32_t to)
 		if (vb_pkey_passes(peer, VB_SIM_PKEYS, pkey[i]))
 			return i;
 	return 0;
+}
+
+uint16_t vb_sim_pkey_find(const struct vb_sim *s, uint32_t host, uint16_t pkey)
+{
+	static const uint16_t only[VB_SIM_PKEYS] = {VB_PKEY_DEFAULT};
+	const uint16_t *table = only;
+
+	if (!s->ib)
+		return 0;
+	if (s->ib->pkey)
+		table = s->ib->pkey + (size_t)host * VB_SIM_PKEYS;
+	for (uint16_t i = 0; i < VB_SIM_PKEYS; i++)
+		if (vb_pkey_is_valid(table[i]) && ((table[i] ^ pkey) & 0x7fff) == 0)
+			return i;
+	return UINT16_MAX;
 }
 
 vb_time vb_sim_now(const struct vb_sim *s)

@@ -107,10 +107,15 @@ struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, 
 			    uint8_t traffic_class);
 /* The entry of the P_Key table of @from whose partition @to is in, too; 0: there is none such. */
 uint16_t vb_sim_pkey_index(const struct vb_sim *s, uint32_t from, uint32_t to);
+/* The entry of the P_Key table of @host that is of the partition of @pkey, full or limited;
+ * UINT16_MAX: it is not in that one. Of RoCE 0. */
+uint16_t vb_sim_pkey_find(const struct vb_sim *s, uint32_t host, uint16_t pkey);
 /* A host joins a group, from 0 to VB_SIM_GROUPS - 1: switches of InfiniBand send it what goes
  * there. Those of RoCE send that to every host. -EINVAL: there is no such host or group; -ENOMEM.
  */
 int vb_sim_join(struct vb_sim *s, uint32_t group, uint32_t host);
+/* The partition that the MGID of a group names from now on; the default one unless said. */
+void vb_sim_set_group_pkey(struct vb_sim *s, uint32_t group, uint16_t pkey);
 /* The MGID of a group, its MLID (of RoCE 0), and the path of what a host sends there. */
 struct vb_gid vb_sim_group_gid(const struct vb_sim *s, uint32_t group);
 uint16_t vb_sim_group_lid(const struct vb_sim *s, uint32_t group);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any text as the tables that a subnet manager left: forwarding tables, maps of service levels to
- * lanes, service levels of paths. An accepted text names ports, lanes and service levels that there
- * are. A refusal says in which line and why, in words that can be printed.
+ * lanes, service levels of paths, multicast tables. An accepted text names ports, lanes and service
+ * levels that there are. A refusal says in which line and why, in words that can be printed.
  *
- * Input: the three texts, a zero byte between two.
+ * Input: the four texts, a zero byte between two.
  */
 #include "fabric/ib/forward.h"
 #include "input.h"
@@ -77,6 +77,18 @@ static void check_levels(const struct vb_fabric *f)
 			(f->sl[i] < VB_SL_CNT && (f->levels >> f->sl[i] & 1)));
 }
 
+/* A group has ports that there are; where it is taken for a tree, a walk through it ends. */
+static void check_groups(const struct vb_fabric *f)
+{
+	struct vb_fabric_error err;
+
+	for (uint32_t sw = 0; f->mft && sw < f->switch_cnt; sw++)
+		for (unsigned port = f->port_cnt[sw] + 1; port < 256; port++)
+			require(!vb_port_mask_has(&f->mft[sw * VB_SIM_GROUPS], (uint8_t)port));
+	for (uint32_t i = 0; f->mft && i < 2; i++)
+		require(vb_fabric_check_group(f, i, NULL, f->host_cnt, &err) == 0 || err.text[0]);
+}
+
 static void check_refusal(const struct vb_fabric_error *err, const char *text, size_t len)
 {
 	uint32_t lines = 1;
@@ -91,15 +103,17 @@ static void check_refusal(const struct vb_fabric_error *err, const char *text, s
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 {
 	int (*const read[])(struct vb_fabric *, const char *, size_t, struct vb_fabric_error *) = {
-	    vb_fabric_read_lfts, vb_fabric_read_sl2vl, vb_fabric_read_psl};
+	    vb_fabric_read_lfts, vb_fabric_read_sl2vl, vb_fabric_read_psl, vb_fabric_read_mcfdbs};
 	struct vb_fabric_error err = {.line = 0};
 	struct vb_sim_topo links;
 	struct vb_fabric f;
 	int bad = 0;
 
 	fabric_make(&f, &links, &err);
-	for (int i = 0; i < 3 && !bad && len > 0; i++) {
-		const uint8_t *end = i < 2 ? memchr(in, 0, len) : NULL;
+	f.mlid[0] = 0xc000;
+	f.mlid[1] = 0xc001;
+	for (int i = 0; i < 4 && !bad && len > 0; i++) {
+		const uint8_t *end = i < 3 ? memchr(in, 0, len) : NULL;
 		size_t n = end ? (size_t)(end - in) : len;
 
 		bad = read[i](&f, (const char *)in, n, &err);
@@ -113,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 		check_out(&f);
 		check_lanes(&f);
 		check_levels(&f);
+		check_groups(&f);
 	}
 	vb_fabric_free(&f);
 	free(links.link);

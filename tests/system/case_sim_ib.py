@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """InfiniBand in `verbena sim`: what it prints of lanes and deadlocks, its files, and captures as tshark reads them."""
 import csv
+import json
 import os
 import re
 import shutil
@@ -47,8 +48,36 @@ def deadlock_is_named(context):
             page = f.read()
         need("Buffers of lanes at switches" in page and "Waited for credits" in page and "12 lane 0" in page, "page")
         need({"summary.json", "flows.csv", "ports.csv", "lanes.csv", "page.html"} <= set(os.listdir(folder)), "files")
+        with open(os.path.join(folder, "summary.json"), encoding="utf-8") as f:
+            ib = json.load(f)["infiniband"]
+        need([lane["node"] for lane in ib["deadlock"]["cycle"]] == nodes and ib["deadlock"]["lanes"] == 6, str(ib))
+        need(ib["credit_wait_ns"] > 0 and ib["overruns"] == 0 and ib["buffer_blocks"] == 128 and len(ib["lanes"]) == 1, str(ib))
     out = simulate(context, os.path.join(SCENARIOS, "ring-layers.yaml"))
     need("deadlock" not in out and re.search(r"done 132, failed 0", out) and "0 overruns, 0 discarded" in out, out)
+
+
+@case("sim-ib.groups", seconds=60)
+def groups_are_reported(context):
+    """Groups in partitions: the table, the files and the page say who heard what; all lanes are shown."""
+    with tempfile.TemporaryDirectory() as folder:
+        page, scenario = os.path.join(folder, "page.html"), os.path.join(SCENARIOS, "groups-partitions.yaml")
+        out = simulate(context, scenario, "--out", folder, "--report", page)
+        found = re.search(r"^groups +(\d+) messages, received (\d+) of (\d+) times", out, re.M)
+        need(found, out)
+        sent, received, due = (int(n) for n in found.groups())
+        need((sent, due, due - received) == (2 * 977 + 3 * 489, (2 * 977 + 3 * 489) * 5, 4 * 489), out)
+        need(f"switches bar 0 packets that come in, {2 * 489} that go out" in out, out)
+        with open(os.path.join(folder, "summary.json"), encoding="utf-8") as f:
+            summary = json.load(f)
+        need((summary["group_messages"], summary["group_due"], summary["group_received"]) == (sent, due, received), str(summary))
+        need(summary["infiniband"]["barred_out"] == 2 * 489 and summary["infiniband"]["deadlock"] is None, str(summary))
+        with open(os.path.join(folder, "flows.csv"), encoding="ascii") as f:
+            flows = list(csv.DictReader(f))
+        need([r["dst"] for r in flows] == ["group 0"] * 2 + ["group 1"] * 3 + ["3"], str(flows))
+        need([bool(r["delivered_ns"]) for r in flows] == [True, True, True, False, False, False], str(flows))
+        with open(page, encoding="utf-8") as f:
+            text = f.read()
+        need(all(t in text for t in ("Lane 0", "Lane 1", "Barred by P_Key", "To groups")), "page")
 
 
 @case("sim-ib.capture", seconds=60)
@@ -123,3 +152,46 @@ def routes_of_opensm(context):
     folder = os.path.join(context.machine.folder, "routes.none")
     said = host.run([context.verbena, "fabric", "route", "ring:switches=6,hosts=2", "-R", "ftree", "-o", folder], seconds=60, status=1)
     need("OpenSM made no routes by 'ftree'" in said and "more than one root" in said and not os.path.exists(folder), said)
+
+
+GROUP_OF_OPENSM = """link: infiniband
+until: 100ms
+infiniband: {{lanes: 1, routes: {0}}}
+topology: {{file: {0}/topology.net}}
+groups:
+  - {{members: [0, 3, 9, 15], mlid: {1}}}
+  - {{members: [0, 1], mlid: {2}}}
+workload: [{{shape: multicast, count: 4, bytes: 100kB}}, {{shape: multicast, group: 1, bytes: 100kB}}, {{shape: permutation, bytes: 100kB}}]
+"""
+
+
+@case("sim-ib.opensm.groups", seconds=180)
+def groups_of_opensm(context):
+    """OpenSM's multicast tables of hosts that joined: the simulator takes them, ibdmchk finds them good; a member that is in
+    none of them is named. FAB-02"""
+    for program in ("opensm", "mckey"):
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+    host, folder = context.machine.a, os.path.join(context.machine.folder, "routes.groups")
+    route = [context.verbena, "fabric", "route", "fat-tree:k=4", "-R", "ftree", "-o", folder]
+    said = host.run([*route, "-g", "H-0000,H-0003,H-0009,H-0015", "-g", "H-0000,H-0001"], seconds=90)
+    mlids = re.findall(r"^group \d: MLID (0xc[0-9a-f]{3}), (\d) hosts$", said, re.M)
+    need([n for _, n in mlids] == ["4", "2"] and mlids[0][0] != mlids[1][0], said)
+    scenario = os.path.join(context.machine.folder, "groups.yaml")
+    with open(scenario, "w", encoding="ascii") as f:
+        f.write(GROUP_OF_OPENSM.format(folder, *(m for m, _ in mlids)))
+    out = simulate(context, scenario)
+    messages = 98 * 4, 98  # of 1024 bytes
+    due = messages[0] * 4 + messages[1] * 2
+    need(f"groups         {sum(messages)} messages, received {due} of {due} times" in out, out)
+    need("done 21, failed 0" in out and "0 overruns, 0 discarded" in out, out)
+    if shutil.which("ibdmchk"):
+        p = subprocess.run(["ibdmchk", "-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs"], cwd=folder,
+                           capture_output=True, text=True, timeout=60)
+        need(f"Multicast Group:{mlids[0][0].upper().replace('X', 'x')}" in p.stdout and "no credit loops found" in p.stdout, p.stdout)
+    with open(scenario, "w", encoding="ascii") as f:
+        f.write(GROUP_OF_OPENSM.format(folder, mlids[0][0], mlids[0][0]))
+    p = subprocess.run([context.verbena, "sim", scenario], capture_output=True, text=True, timeout=60)
+    need(p.returncode != 0 and "does not lead to host 1, 'H-0001' port 1" in p.stderr, p.stdout + p.stderr)
+    said = host.run([*route[:-1], folder + ".none", "-g", "H-0000,H-0099"], seconds=90, status=1)
+    need("there is no host 'H-0099'" in said and not os.path.exists(folder + ".none"), said)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The InfiniBand port over frames, and the switch of such ports, by hand: what is accepted, kept,
- * given back, told and dropped. LNK-19 to LNK-22, LNK-37, FAB-01, FAB-02 */
+ * given back, told and dropped; lanes that wait for each other. LNK-19 to LNK-22, LNK-37, FAB-01,
+ * FAB-02 */
 #include "cmocka_env.h"
-#include "fabric/ib/node/switch.h"
+#include "fabric/ib/node/deadlock.h"
 #include "wire/be.h"
 
 #include <stdlib.h>
@@ -22,7 +23,7 @@ struct world {
 	struct vb_ib_switch sw;
 	struct vb_sl2vl map[PORTS * PORTS];
 	uint8_t lft[8];
-	struct vb_port_mask mft[1];
+	struct vb_port_mask mft[2];
 	struct vb_ib_gate gate[PORTS];
 	struct vb_ib_marker marker[PORTS];
 	vb_time now;
@@ -335,6 +336,85 @@ static void silence__recovers(void **state)
 	assert_int_equal(a->port.lane[0].tx.fccl, limit);
 }
 
+/* The port with index 1 leads back to that with index 0, whose buffer packets fill that wait to
+ * leave by it. All that has been sent has arrived. */
+static struct vb_ib_hop loop_of(struct world *w)
+{
+	const struct vb_ib_hop hop = {&w->sw, 1, &w->sw, 0};
+
+	for (uint32_t i = 0; i < PORTS; i++)
+		w->end[i].hop = i == 1 ? 0 : VB_IB_NO_HOP;
+	w->end[1].port.lane[0].tx.fctbs = w->end[0].port.lane[0].rx.abr;
+	return hop;
+}
+
+/* A packet to a group has its room until the last copy has left: where one of them waits in the
+ * ring, it does not help that another one is on its way to a host. A packet to a host alone does
+ * help. FAB-02 */
+static void deadlock__waits_for_every_copy(void **state)
+{
+	static const struct {
+		uint16_t dlid[2]; /* of the packets in the buffer */
+		bool deadlocks;
+	} t[] = {
+	    {{5, 5}, true},                                    /* both wait in the ring */
+	    {{5, 6}, false},                                   /* one leaves to a host */
+	    {{VB_LID_MULTICAST, 5}, true},                     /* one of both copies waits */
+	    {{VB_LID_MULTICAST, VB_LID_MULTICAST}, true},      /* the same of each */
+	    {{VB_LID_MULTICAST, VB_LID_MULTICAST + 1}, false}, /* the copy of one is to a host */
+	};
+	struct world *w = *state;
+
+	w->lft[6] = 3; /* LID 6: by index 2, to a host */
+	w->sw.forward.multicast = w->mft;
+	w->sw.forward.multicast_cap = 2;
+	w->mft[0].word[0] = 1 << 2 | 1 << 3;
+	w->mft[1].word[0] = 1 << 3;
+	for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+		uint8_t scratch[VB_VL_CNT] = {0};
+		struct vb_deadlock d = {.cnt = 0};
+		struct vb_ib_hop hop;
+
+		for (int k = 0; k < 2; k++)
+			vb_ib_switch_handle_packet(&w->sw, 0, packet(w, t[i].dlid[k], 0), w->now);
+		hop = loop_of(w);
+		assert_int_equal(vb_deadlock_find(&hop, 1, scratch, &d), t[i].deadlocks);
+		if (t[i].deadlocks)
+			assert_true(d.cnt == 1 && d.lane[0].hop == 0 && d.lane[0].vl == 0);
+		for (uint32_t p = 0; p < PORTS; p++) {
+			vb_ib_switch_set_link(&w->sw, p, false, w->now);
+			vb_ib_switch_set_link(&w->sw, p, true, w->now);
+		}
+		assert_true(w->pool.used == 0 && w->end[0].port.lane[0].rx.used == 0);
+	}
+}
+
+/* ... and from then on the room is free: with the host's copy gone and the other one dropped with
+ * its link nothing waits. */
+static void deadlock__ends_with_the_last_copy(void **state)
+{
+	struct world *w = *state;
+	uint8_t scratch[VB_VL_CNT] = {0};
+	struct vb_deadlock d;
+	struct vb_ib_hop hop;
+	struct vb_frame *f;
+
+	w->sw.forward.multicast = w->mft;
+	w->sw.forward.multicast_cap = 1;
+	w->mft[0].word[0] = 1 << 2 | 1 << 3;
+	for (int k = 0; k < 2; k++)
+		vb_ib_switch_handle_packet(&w->sw, 0, packet(w, VB_LID_MULTICAST, 0), w->now);
+	vb_credit_set_limit(&w->end[2].port.lane[0].tx, CAPACITY);
+	while ((f = packet_of(w, 2)) != NULL)
+		vb_frame_pool_give(&w->pool, f);
+	hop = loop_of(w);
+	assert_true(vb_deadlock_find(&hop, 1, scratch, &d));
+	vb_ib_switch_set_link(&w->sw, 1, false, w->now);
+	memset(scratch, 0, sizeof scratch);
+	assert_false(vb_deadlock_find(&hop, 1, scratch, &d));
+	assert_int_equal(w->end[0].port.lane[0].rx.used, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -347,6 +427,8 @@ int main(void)
 	    T(switch__bars_partitions),
 	    T(switch__overrun_and_lost_link),
 	    T(silence__recovers),
+	    T(deadlock__waits_for_every_copy),
+	    T(deadlock__ends_with_the_last_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

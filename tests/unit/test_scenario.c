@@ -162,8 +162,8 @@ static void read__says_what_is_wrong_and_where(void **state)
 	    {"seed: 1\n", "s.yaml:1:1: there is no workload"},
 	    {"sede: 1\n",
 	     "s.yaml:1:1: there is no key \"sede\" here, only seed, until, data, flows, "
-	     "packets, topology, link, switch, infiniband, transport, workload, faults, links "
-	     "or record"},
+	     "packets, topology, link, switch, infiniband, transport, groups, workload, faults, "
+	     "links or record"},
 	    {"seed: 1\nseed: 2\n", "s.yaml:2:1: seed stands here twice"},
 	    {"seed: one\n", "s.yaml:1:7: seed is a whole number, not \"one\""},
 	    {"seed: [1]\n", "s.yaml:1:7: seed is a whole number"},

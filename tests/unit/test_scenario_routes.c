@@ -235,6 +235,147 @@ static void levels__are_of_paths(void **state)
 	}
 }
 
+#define SWITCH_A "\nSwitch " GUID_A "\nLID    : Out Port(s)\n"
+#define SWITCH_B "\nSwitch " GUID_B "\nLID    : Out Port(s)\n"
+
+static int mcfdbs_read(const char *text)
+{
+	return vb_fabric_read_mcfdbs(&fabric, text, strlen(text), &fault);
+}
+
+static bool group_has(uint32_t sw, uint32_t group, unsigned port)
+{
+	return vb_port_mask_has(&fabric.mft[sw * VB_SIM_GROUPS + group],
+				fabric.number[sw * 256 + port]);
+}
+
+/* FAB-02: entries are by group, where groups take the MLID, and ports by their cables. */
+static void mcfdbs__are_by_group_and_port(void **state)
+{
+	(void)state;
+	assert_int_equal(fabric_open(two_switches), 0);
+	fabric.mlid[0] = 0xc001;
+	fabric.mlid[5] = 0xc004;
+	fabric.mlid[6] = 0xc001; /* two groups may take the same */
+	assert_int_equal(mcfdbs_read(SWITCH_A "0xC001 : 0x000  0x001  0x003 \n0xC002 : 0x001 \n"
+					      "0xC004 : 0x003\n" SWITCH_B
+					      "0xC001 : 0x001  0x004 \r\n"),
+			 0);
+	for (int i = 0; i < 2; i++) {
+		uint32_t group = i ? 6 : 0;
+
+		assert_true(group_has(0, group, 1) && group_has(0, group, 3));
+		assert_true(group_has(1, group, 1) && group_has(1, group, 4));
+		assert_false(group_has(1, group, 2));
+	}
+	assert_true(!group_has(0, 5, 1) && group_has(0, 5, 3) && !group_has(1, 5, 1));
+}
+
+static void mcfdbs__what_is_wrong_is_said_with_its_line(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t line;
+		const char *why;
+	} t[] = {
+	    {"0xC000 : 0x001\n", 1, "an entry before the first 'Switch 0x...'"},
+	    {"Switch 0x12\n", 1, "the topology has no switch with GUID 0x0000000000000012"},
+	    {"Switch 0x7662000000010301\n", 1,
+	     "the topology has no switch with GUID 0x7662000000010301"},
+	    {"Switch\n", 1, "a table begins with the GUID of its switch"},
+	    {SWITCH_A "0xC000 : 0x002", 4, "port 2 of 'A' has no cable"},
+	    {SWITCH_A "0xC000 : 0x001 x", 4, "a port is 0x000 to 0x0ff"},
+	    {SWITCH_A "0xC000 : 0x100", 4, "a port is 0x000 to 0x0ff"},
+	    {SWITCH_A "0xBFFF : 0x001", 4,
+	     "an entry is a multicast LID, ':' and ports, as in '0xC000 : 0x001  0x002'"},
+	    {SWITCH_A "0xC000 0x001", 4,
+	     "an entry is a multicast LID, ':' and ports, as in '0xC000 : 0x001  0x002'"},
+	    {"Multicast\n", 1, "'Multicast' is no line of a dump of multicast tables"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+		assert_int_equal(fabric_open(two_switches), 0);
+		fabric.mlid[0] = 0xc000;
+		assert_int_equal(mcfdbs_read(t[i].text), -EINVAL);
+		assert_string_equal(fault.text, t[i].why);
+		assert_int_equal(fault.line, t[i].line);
+		fabric_close(NULL);
+	}
+}
+
+/* All 254 ports of a switch are in an entry. */
+static void mcfdbs__entry_of_every_port(void **state)
+{
+	static char net[16384], text[4096];
+	size_t n = 0, m = 0;
+
+	(void)state;
+	n += (size_t)snprintf(net + n, sizeof net - n, "Switch 254 \"A\"\n");
+	m += (size_t)snprintf(text + m, sizeof text - m, SWITCH_A "0xC000 :");
+	for (unsigned p = 1; p < 255; p++) {
+		n += (size_t)snprintf(net + n, sizeof net - n, "[%u] \"H%u\"[1]\n", p, p);
+		m += (size_t)snprintf(text + m, sizeof text - m, " 0x%03X ", p);
+	}
+	for (unsigned p = 1; p < 255; p++)
+		n += (size_t)snprintf(net + n, sizeof net - n, "\nCa 1 \"H%u\"\n", p);
+	assert_int_equal(fabric_open(net), 0);
+	fabric.mlid[0] = 0xc000;
+	assert_int_equal(mcfdbs_read(text), 0);
+	for (unsigned p = 1; p < 255; p++)
+		assert_true(group_has(0, 0, p));
+	assert_int_equal(vb_fabric_check_group(&fabric, 0, NULL, 254, &fault), 0);
+}
+
+/* Three switches in a ring with a host at each. */
+static const char three_switches[] = "Switch 4 \"A\"\n[1] \"B\"[2]\n[3] \"X\"[1]\n\n"
+				     "Switch 4 \"B\"\n[1] \"C\"[2]\n[3] \"Y\"[1]\n\n"
+				     "Switch 4 \"C\"\n[1] \"A\"[2]\n[3] \"Z\"[1]\n\n"
+				     "Ca 1 \"X\"\n\nCa 1 \"Y\"\n\nCa 1 \"Z\"\n";
+#define GUID_C "0x7662000000010200"
+#define AT_A(ports) "Switch " GUID_A "\n0xC000 : " ports "\n"
+#define AT_B(ports) "Switch " GUID_B "\n0xC000 : " ports "\n"
+#define AT_C(ports) "Switch " GUID_C "\n0xC000 : " ports "\n"
+
+/* FAB-02: tables that would copy a packet for ever, that some member is not reached by, or that
+ * lead to and not from one, are none of a group. */
+static void mcfdbs__are_a_tree_to_every_member(void **state)
+{
+	static const uint32_t first_two[] = {0, 1};
+	static const struct {
+		const char *text;
+		const uint32_t *member;
+		uint32_t cnt;
+		const char *why; /* NULL: it is good */
+	} t[] = {
+	    {AT_A("0x001 0x003") AT_B("0x001 0x002 0x003") AT_C("0x002 0x003"), NULL, 3, NULL},
+	    {AT_A("0x001 0x003") AT_B("0x002 0x003"), first_two, 2, NULL},
+	    {AT_A("0x001 0x003") AT_B("0x002 0x003"), NULL, 3,
+	     "it does not lead to host 2, 'Z' port 1"},
+	    {AT_A("0x001 0x003") AT_B("0x002"), first_two, 2,
+	     "it does not lead to host 1, 'Y' port 1"},
+	    {AT_A("0x001") AT_B("0x002 0x003"), first_two, 2,
+	     "it does not lead to host 0, 'X' port 1"},
+	    {AT_A("0x001 0x003") AT_B("0x003"), first_two, 2,
+	     "'A' sends it to 'B', which sends none back"},
+	    {AT_A("0x001 0x002 0x003") AT_B("0x001 0x002 0x003") AT_C("0x001 0x002 0x003"), NULL, 3,
+	     "it comes to 'C' by two ways"},
+	    {"", first_two, 2, "it does not lead to host 0, 'X' port 1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+		assert_int_equal(fabric_open(three_switches), 0);
+		fabric.mlid[2] = 0xc000;
+		assert_int_equal(mcfdbs_read(t[i].text), 0);
+		assert_int_equal(vb_fabric_check_group(&fabric, 2, t[i].member, t[i].cnt, &fault),
+				 t[i].why ? -EINVAL : 0);
+		if (t[i].why)
+			assert_string_equal(fault.text, t[i].why);
+		fabric_close(NULL);
+	}
+}
+
 /* Runs a file of scenarios/ib/ and returns whether it ended in a deadlock. */
 static bool ring_deadlocks(const char *name, uint32_t *lanes)
 {
@@ -437,6 +578,10 @@ int main(void)
 	    cmocka_unit_test(lfts__what_is_wrong_is_said_with_its_line),
 	    cmocka_unit_test(maps__have_a_row_for_each_pair_of_ports),
 	    cmocka_unit_test_teardown(levels__are_of_paths, fabric_close),
+	    cmocka_unit_test_teardown(mcfdbs__are_by_group_and_port, fabric_close),
+	    cmocka_unit_test(mcfdbs__what_is_wrong_is_said_with_its_line),
+	    cmocka_unit_test_teardown(mcfdbs__entry_of_every_port, fabric_close),
+	    cmocka_unit_test(mcfdbs__are_a_tree_to_every_member),
 	    cmocka_unit_test(ring__by_tables_of_opensm),
 	    cmocka_unit_test(lanes__are_those_of_the_tables),
 	    cmocka_unit_test(scenario__refuses_files_that_do_not_fit),

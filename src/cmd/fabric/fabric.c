@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/fabric/manager.h"
 #include "cmd/fabric/route.h"
+#include "cmd/fabric/route_groups.h"
 #include "node/subnet/client.h"
 #include "node/subnet/daemon.h"
 #include "scenario/fabric/file.h"
@@ -31,7 +32,7 @@
 #define MANAGER_WAIT_S 60
 #define MANAGER_NODES_PER_S 50
 
-enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_ENGINE, OPT_OUT };
+enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_ENGINE, OPT_OUT, OPT_GROUP };
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
@@ -39,12 +40,15 @@ static const struct vb_cmd_option options[] = {
     [OPT_SM] = {'s', "sm", NULL, "up: with OpenSM at the first host, and wait for the subnet"},
     [OPT_ENGINE] = {'R', "engine", "ENGINE", "route: OpenSM's routing engine (minhop)"},
     [OPT_OUT] = {'o', "out", "DIR", "route: the folder of the files (" OUT_DEFAULT ")"},
+    [OPT_GROUP] = {'g', "group", "NODE,...", "route: hosts that join a multicast group"},
     {0},
 };
 
 struct fabric_options {
 	const char *name, *engine, *out;
 	bool foreground, with_manager;
+	const char *group[VB_ROUTE_GROUPS_MAX];
+	uint32_t group_cnt;
 };
 
 static int topology_read(const struct vb_cmd *cmd, const char *arg, struct vb_topo *topo)
@@ -258,6 +262,10 @@ static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct
 			o->engine = arg;
 		if (i == OPT_OUT)
 			o->out = arg;
+		if (i == OPT_GROUP && o->group_cnt == VB_ROUTE_GROUPS_MAX)
+			exit(vb_cmd_usage(cmd, "--group: %u at most", VB_ROUTE_GROUPS_MAX));
+		if (i == OPT_GROUP)
+			o->group[o->group_cnt++] = arg;
 	}
 }
 
@@ -286,7 +294,11 @@ static int words_read(const struct vb_cmd *cmd, int argc, char **argv, struct fa
 static int fabric_route(const struct vb_cmd *cmd, const char *topology, char **opensm,
 			const struct fabric_options *o)
 {
-	const struct vb_fabric_route r = {o->engine, o->out, (const char *const *)opensm};
+	const struct vb_fabric_route r = {.engine = o->engine,
+					  .out = o->out,
+					  .more = (const char *const *)opensm,
+					  .group = o->group,
+					  .group_cnt = o->group_cnt};
 	struct vb_topo topo;
 	int rc;
 

@@ -9,6 +9,7 @@
 
 #include "cmd/fabric/manager.h"
 #include "cmd/fabric/route_files.h"
+#include "cmd/fabric/route_groups.h"
 #include "node/subnet/client.h"
 #include "node/subnet/daemon.h"
 
@@ -34,6 +35,7 @@ struct routing_run {
 	const struct vb_cmd *cmd;
 	const struct vb_fabric_route *r;
 	struct vb_manager manager;
+	const struct vb_subnet_daemon *daemon;
 	char name[32];
 	pid_t fabric;
 };
@@ -137,11 +139,16 @@ static int files_make(struct routing_run *w, const struct vb_topo *topo)
 {
 	struct vb_route_files files = {
 	    .cmd = w->cmd, .from = w->manager.folder, .to = w->r->out, .topo = topo};
+	struct vb_route_groups groups = {
+	    .files = &files, .daemon = w->daemon, .fabric = w->name, .is_stopped = &is_stopped};
 	int rc = 0;
 
-	if (vb_route_file_is_there(files.from, VB_ROUTE_MAPS))
+	for (uint32_t i = 0; !rc && i < w->r->group_cnt; i++)
+		rc = vb_route_group_join(&groups, w->r->group[i]);
+	if (!rc && vb_route_file_is_there(files.from, VB_ROUTE_MAPS))
 		rc = vb_route_ask_levels(&files, w->name, w->manager.node);
 	manager_finish(w);
+	vb_route_groups_end(&groups);
 	return rc ? rc : vb_route_files_put(&files, w->r->engine);
 }
 
@@ -197,6 +204,7 @@ static int fabric_run(struct routing_run *w, const struct vb_topo *topo)
 		vb_subnet_daemon_close(d);
 		return -EINVAL;
 	}
+	w->daemon = d;
 	w->fabric = fabric_start(d);
 	if (w->fabric < 0) {
 		vb_cmd_error(w->cmd, "fork: %s", strerror(errno));

@@ -11,6 +11,9 @@ struct vb_fabric_route {
 	const char *engine;      /* as `opensm -R` takes it */
 	const char *out;         /* folder of the files */
 	const char *const *more; /* of OpenSM's options; ends with a NULL */
+	/* Multicast groups: each a list of hosts that join, with commas between their names. */
+	const char *const *group;
+	uint32_t group_cnt;
 };
 
 /* Runs a fabric of @topo with OpenSM, whose log and tables it reads. Returns the exit status. */

@@ -4,7 +4,6 @@
 #include "cmd/fabric/route_files.h"
 
 #include "cmd/whole_file.h"
-#include "scenario/fabric/fabric.h"
 #include "scenario/fabric/file.h"
 #include "wire/mad/smp.h"
 
@@ -70,8 +69,7 @@ static char *topology_text(const struct vb_topo *topo, size_t *len)
 	return text;
 }
 
-/* The fabric as the simulator sees it, with its tables. */
-static int fabric_read(const struct vb_route_files *f, struct vb_fabric *fabric)
+int vb_route_fabric_read(const struct vb_route_files *f, struct vb_fabric *fabric)
 {
 	const struct vb_topo_config config = {.alloc = vb_topology_alloc, .free = vb_topology_free};
 	const struct vb_sim_memory memory = {vb_topology_alloc, vb_topology_free, NULL};
@@ -210,7 +208,7 @@ int vb_route_ask_levels(const struct vb_route_files *f, const char *name, const 
 {
 	struct vb_fabric fabric;
 	char path[PATH_LEN];
-	int rc = fabric_read(f, &fabric);
+	int rc = vb_route_fabric_read(f, &fabric);
 	FILE *to;
 
 	path_make(path, f->from, VB_ROUTE_LEVELS);
@@ -255,11 +253,11 @@ static int levels_cnt(const struct vb_fabric *fabric)
 int vb_route_files_put(const struct vb_route_files *f, const char *engine)
 {
 	static const char *const names[] = {VB_ROUTE_TABLES, VB_ROUTE_MAPS,   VB_ROUTE_LEVELS,
-					    "opensm.fdbs",   "opensm.mcfdbs", VB_ROUTE_LAST};
+					    "opensm.fdbs",   VB_ROUTE_GROUPS, VB_ROUTE_LAST};
 	struct vb_fabric fabric;
 	size_t len;
 	char *text;
-	int rc = fabric_read(f, &fabric);
+	int rc = vb_route_fabric_read(f, &fabric);
 
 	for (size_t i = 0; !rc && i < sizeof names / sizeof names[0]; i++) {
 		char path[PATH_LEN];

@@ -5,10 +5,12 @@
 
 #include "cmd/cmd.h"
 #include "fabric/topology/topology.h"
+#include "scenario/fabric/fabric.h"
 
 #define VB_ROUTE_TABLES "opensm-lfts.dump"
 #define VB_ROUTE_MAPS "opensm-sl2vl.dump"
 #define VB_ROUTE_LEVELS "opensm.psl"
+#define VB_ROUTE_GROUPS "opensm.mcfdbs"
 #define VB_ROUTE_LAST "opensm-subnet.lst" /* that OpenSM writes */
 
 struct vb_route_files {
@@ -20,6 +22,10 @@ struct vb_route_files {
 bool vb_route_file_is_there(const char *folder, const char *name);
 /* The text of a file, to be freed; NULL: it cannot be read. */
 char *vb_route_file_read(const char *folder, const char *name, size_t max);
+
+/* The fabric as the simulator sees it, with the tables that are there. Not 0: the user was told; it
+ * is to be freed in any case. */
+int vb_route_fabric_read(const struct vb_route_files *f, struct vb_fabric *fabric);
 
 /* Asks the subnet administrator of fabric @name, from @node, for the service levels of the paths
  * between hosts, and writes them into the folder that files come from. Not 0: the user was told. */

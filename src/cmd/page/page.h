@@ -16,7 +16,7 @@
 
 #define VB_PAGE_CHARTS 8u
 #define VB_PAGE_LINES 8u /* of a chart at most */
-#define VB_PAGE_ITEMS 24u
+#define VB_PAGE_ITEMS 48u
 
 struct vb_page_charts {
 	struct vb_chart chart[VB_PAGE_CHARTS];
@@ -49,7 +49,7 @@ int vb_page_over_time(struct vb_page_charts *c, const struct vb_series_set *s,
 void vb_page_charts_free(struct vb_page_charts *c);
 
 struct vb_page_item {
-	char name[40], text[160];
+	char name[40], text[320];
 };
 
 /* A QP that timed out or failed: why in words, and what happened. */

@@ -111,6 +111,79 @@ void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run)
 		fprintf(f, "deadlock       %s\n", text);
 }
 
+/* A name from a file may have any bytes. */
+static void json_text(FILE *f, const char *text)
+{
+	putc('"', f);
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == '"' || *text == '\\')
+			fprintf(f, "\\u%04x", (unsigned char)*text);
+		else
+			putc(*text, f);
+	putc('"', f);
+}
+
+static void json_deadlock(FILE *f, const struct vb_scenario_run *run)
+{
+	vb_time at;
+	const struct vb_deadlock *d = vb_sim_deadlock(run->sim, &at);
+
+	if (!d) {
+		fputs("null", f);
+		return;
+	}
+	fprintf(f, "{\"at_ns\": %" PRIu64 ", \"lanes\": %u, \"cycle\": [", at, d->cnt);
+	for (uint32_t i = 0; i < d->cnt && i < VB_DEADLOCK_LANES_MAX; i++) {
+		uint32_t node = node_of(run, d->lane[i].hop);
+
+		fprintf(f, "%s{\"node\": %u, ", i ? ", " : "", node);
+		if (run->fabric) {
+			fputs("\"name\": ", f);
+			json_text(f, vb_fabric_name(run->fabric, node));
+			fputs(", ", f);
+		}
+		fprintf(f, "\"cable\": %u, \"lane\": %u}", d->lane[i].hop / 2, d->lane[i].vl);
+	}
+	fputs("]}", f);
+}
+
+void vb_sim_write_lanes_json(FILE *f, const struct vb_scenario_run *run)
+{
+	struct vb_sim_lanes l;
+
+	if (!vb_sim_lanes_sum(&l, run))
+		return;
+
+	const struct {
+		const char *name;
+		uint64_t v;
+	} number[] = {{"credit_wait_ns", l.wait_ns},
+		      {"credit_wait_max_ns", l.wait_most_ns},
+		      {"overruns", l.overruns},
+		      {"discards", l.discards},
+		      {"flow_packets", l.flow},
+		      {"fecn", l.marks},
+		      {"becn", l.becns},
+		      {"congestion_index_max", l.index_max},
+		      {"barred_in", l.barred_in},
+		      {"barred_out", l.barred_out},
+		      {"buffer_blocks", l.capacity}};
+
+	fputs("  \"infiniband\": {", f);
+	for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
+		fprintf(f, "\"%s\": %" PRIu64 ", ", number[i].name, number[i].v);
+	fputs("\"lanes\": [", f);
+	for (uint32_t vl = 0; vl < l.lane_cnt; vl++)
+		fprintf(f,
+			"%s{\"packets\": %" PRIu64 ", \"bytes\": %" PRIu64
+			", \"buffer_max_blocks\": %u}",
+			vl ? ", " : "", l.lane[vl].tx_pkts, l.lane[vl].tx_bytes,
+			l.lane[vl].buffer_max);
+	fputs("], \"deadlock\": ", f);
+	json_deadlock(f, run);
+	fputs("},\n", f);
+}
+
 void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
 {
 	struct vb_sim_ib_stats st;

@@ -6,20 +6,28 @@
 
 #include <inttypes.h>
 
-#define LANES_SHOWN 4u /* of InfiniBand, in the sums */
-
 /* Of InfiniBand. */
 static void fill_credits(struct vb_page *p, const struct vb_scenario_run *run)
 {
 	struct vb_sim_lanes l;
-	char text[128];
+	char text[sizeof p->item[0].text];
 
 	if (!vb_sim_lanes_sum(&l, run))
 		return;
 	vb_page_item(p, "Waited for credits", "%.1f µs, at most %.1f at one port",
 		     (double)l.wait_ns / 1e3, (double)l.wait_most_ns / 1e3);
 	vb_page_item(p, "Flow control packets", "%" PRIu64, l.flow);
-	for (uint32_t vl = 0; vl < l.lane_cnt && vl < LANES_SHOWN; vl++) {
+	vb_page_item(p, "Buffers", "%" PRIu64 " overruns, %" PRIu64 " packets discarded",
+		     l.overruns, l.discards);
+	if (l.marks || l.becns)
+		vb_page_item(p, "Congestion control",
+			     "%" PRIu64 " packets with FECN, %" PRIu64 " BECN; index at most %u",
+			     l.marks, l.becns, l.index_max);
+	if (l.barred_in || l.barred_out)
+		vb_page_item(p, "Barred by P_Key",
+			     "%" PRIu64 " packets that came in, %" PRIu64 " that went out",
+			     l.barred_in, l.barred_out);
+	for (uint32_t vl = 0; vl < l.lane_cnt; vl++) {
 		char name[16];
 
 		snprintf(name, sizeof name, "Lane %u", vl);
@@ -60,6 +68,10 @@ static void fill_summary(struct vb_page *p, const struct vb_scenario *sc,
 	vb_page_item(p, "Marked CE", "%" PRIu64 " packets", r->marks);
 	vb_page_item(p, "Paused", "%" PRIu64 " times, %.1f µs", r->pauses,
 		     (double)r->paused_ns / 1e3);
+	if (r->group_sent)
+		vb_page_item(p, "To groups",
+			     "%" PRIu64 " messages, received %" PRIu64 " of %" PRIu64 " times",
+			     r->group_sent, r->group_received, r->group_due);
 	vb_page_item(p, "Fullest queue", "%" PRIu64 " bytes", r->depth_max);
 	fill_credits(p, run);
 	vb_page_item(p, "Events", "%" PRIu64, r->events);

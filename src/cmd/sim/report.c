@@ -62,6 +62,11 @@ void vb_sim_print(FILE *f, const struct vb_report *r, double seconds)
 		"lost           %" PRIu64 " in switches, %" PRIu64 " to faults, %" PRIu64
 		" to a wrong ICRC\n",
 		r->drops, r->faults, c[VB_COUNTER_rx_icrc_encapsulated]);
+	if (r->group_sent)
+		fprintf(f,
+			"groups         %" PRIu64 " messages, received %" PRIu64 " of %" PRIu64
+			" times by members\n",
+			r->group_sent, r->group_received, r->group_due);
 	fprintf(f,
 		"queues         at most %" PRIu64 " bytes, %" PRIu64
 		" on average at the fullest port\n",
@@ -108,12 +113,14 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 	    {"paused_ns", r->paused_ns},
 	    {"depth_max_bytes", r->depth_max},
 	    {"depth_mean_bytes", r->depth_mean},
+	    {"group_messages", r->group_sent},
+	    {"group_due", r->group_due},
+	    {"group_received", r->group_received},
 	    {"hops", r->hops},
 	    {"events", r->events},
 	};
 	char name[40];
 
-	(void)run;
 	fputs("{\n", f);
 	for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
 		fprintf(f, "  \"%s\": %" PRIu64 ",\n", number[i].name, number[i].v);
@@ -127,7 +134,9 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 	for (uint32_t i = 0; i < VB_COUNTER_CNT; i++)
 		fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "", vb_counter_info[i].name,
 			r->counters.v[i]);
-	fprintf(f, "},\n  \"digest\": \"%016" PRIx64 "\"\n}\n", r->digest);
+	fputs("},\n", f);
+	vb_sim_write_lanes_json(f, run);
+	fprintf(f, "  \"digest\": \"%016" PRIx64 "\"\n}\n", r->digest);
 }
 
 static void write_flows(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
@@ -139,8 +148,12 @@ static void write_flows(FILE *f, const struct vb_scenario_run *run, const struct
 	for (uint32_t i = 0; i < vb_load_flow_cnt(run->load); i++) {
 		const struct vb_flow *w = vb_load_flow(run->load, i);
 
-		fprintf(f, "%u,%u,%u,%s,%" PRIu64 ",%" PRIu64 ",", i, w->src, w->dst,
-			op_name[w->op], w->bytes, w->start);
+		fprintf(f, "%u,%u,", i, w->src);
+		if (vb_flow_is_to_group(w))
+			fprintf(f, "group %u", w->dst & ~VB_LOAD_GROUP);
+		else
+			fprintf(f, "%u", w->dst);
+		fprintf(f, ",%s,%" PRIu64 ",%" PRIu64 ",", op_name[w->op], w->bytes, w->start);
 		if (w->delivered != VB_NEVER)
 			fprintf(f, "%" PRIu64, w->delivered);
 		if (w->done != VB_NEVER)

@@ -27,8 +27,10 @@ bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
 /* "at 50.0 us: 12 lane 0 -> 13 lane 0 -> 12", as far as there is room; false: there was none. */
 bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t size);
 
-/* lanes.c: the lines of InfiniBand behind it, and lanes.csv; of Ethernet nothing. */
+/* lanes.c: the lines of InfiniBand behind it, the member of summary.json, and lanes.csv; of
+ * Ethernet nothing. */
 void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run);
+void vb_sim_write_lanes_json(FILE *f, const struct vb_scenario_run *run);
 void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
 
 /* summary.json, flows.csv and ports.csv, of InfiniBand also lanes.csv, in @dir. 0, or a negative

@@ -97,6 +97,9 @@ static void learn_connections(struct vb_watch *w)
 		memset(c, 0, sizeof *c);
 		for (int i = 0; i < 2; i++) {
 			vb_load_end(w->run->load, w->connection_cnt, i, &c->host[i], &c->qpn[i]);
+			/* A group is no end: others send to it as well. */
+			if (c->host[i] == UINT32_MAX)
+				continue;
 			(void)vb_map_put(&w->ends, (uint64_t)c->host[i] << 32 | c->qpn[i],
 					 2 * w->connection_cnt + (uint32_t)i);
 		}
@@ -209,10 +212,24 @@ static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hd
 	vb_series_gauge(&w->series, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], una));
 }
 
-static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t key)
+/* The end that a packet of @host comes from: by its receiver, or by the sender of a datagram to a
+ * group. */
+static uint32_t origin_of(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt,
+			  const struct vb_hdr *hdr)
+{
+	uint32_t receiver = vb_sim_receiver(&pkt->path), to;
+
+	if (receiver == UINT32_MAX)
+		return vb_hdr_opcode(hdr)->ext & VB_EXT_DETH ? end_of(w, host, hdr->deth.sqpn)
+							     : NONE;
+	to = end_of(w, receiver, hdr->dqpn);
+	return to == NONE ? NONE : to ^ 1;
+}
+
+static void packet_left(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt, uint64_t key)
 {
 	struct vb_hdr hdr;
-	uint32_t to, end;
+	uint32_t end;
 	bool resent = false;
 
 	if (vb_map_get(&w->packets, key) != NONE) /* what had this place has never arrived */
@@ -220,10 +237,9 @@ static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t
 	w->last = NONE;
 	if (vb_hdr_parse(&hdr, pkt->bytes, pkt->hdr_len, pkt->len) != VB_VERDICT_OK)
 		return;
-	to = end_of(w, vb_sim_receiver(&pkt->path), hdr.dqpn);
-	if (to == NONE)
+	end = origin_of(w, host, pkt, &hdr);
+	if (end == NONE)
 		return;
-	end = to ^ 1;
 	if ((vb_hdr_opcode(&hdr)->flags & VB_OP_REQUEST) &&
 	    (hdr.opcode & VB_TRANSPORT_MASK) == VB_TRANSPORT_RC)
 		window_sent(w, end, &hdr, &resent);
@@ -309,7 +325,7 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 	if (dir == VB_CABLE_RECEIVED && a < hosts) {
 		packet_came(w, a, pkt, key);
 	} else if (dir == VB_CABLE_SENT && a < hosts) {
-		packet_left(w, pkt, key);
+		packet_left(w, a, pkt, key);
 	} else {
 		w->last = vb_map_get(&w->packets, key);
 		if (vb_path_has_lid(&pkt->path))

@@ -86,7 +86,7 @@ class Ladder {
 	}
 
 	hostName(h) {
-		return this.data.hosts[h] || "host " + h;
+		return h === UNKNOWN ? "group" : this.data.hosts[h] || "host " + h;
 	}
 
 	/* A number as programs print it: live ones in hexadecimal. */

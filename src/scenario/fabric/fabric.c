@@ -251,6 +251,7 @@ void vb_fabric_free(struct vb_fabric *f)
 		free(f->sl2vl[i]);
 	free(f->sl2vl);
 	free(f->host_sl2vl);
+	free(f->mft);
 	free(f->out);
 	free(f->sl);
 	free(f->host_of_lid);

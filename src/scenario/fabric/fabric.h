@@ -34,6 +34,10 @@ struct vb_fabric {
 	uint32_t guid_cnt;
 	uint32_t *host_of_lid; /* host + 1; 65,536 of them, when tables have been read */
 	uint16_t levels;       /* bit n: some path has service level n */
+	/* The MLID whose tables are those of a group in the simulator, 0: none; to be set before
+	 * the tables are read, which are [switch * VB_SIM_GROUPS + group]. */
+	uint16_t mlid[VB_SIM_GROUPS];
+	struct vb_port_mask *mft;
 	struct vb_sim_ib_routes routes;
 	uint8_t *out, *sl;
 	struct vb_sl2vl **sl2vl, *host_sl2vl;
@@ -66,6 +70,14 @@ int vb_fabric_read_sl2vl(struct vb_fabric *f, const char *text, size_t len,
 			 struct vb_fabric_error *err);
 int vb_fabric_read_psl(struct vb_fabric *f, const char *text, size_t len,
 		       struct vb_fabric_error *err);
+/* The multicast tables as OpenSM dumps them (opensm.mcfdbs): of the MLIDs in f->mlid. */
+int vb_fabric_read_mcfdbs(struct vb_fabric *f, const char *text, size_t len,
+			  struct vb_fabric_error *err);
+
+/* group.c: the tables of a group are a tree that leads to each of its members, so that each hears
+ * each other one. @member: hosts; NULL: all. 0, -EINVAL with the text of @err, or -ENOMEM. */
+int vb_fabric_check_group(const struct vb_fabric *f, uint32_t group, const uint32_t *member,
+			  uint32_t member_cnt, struct vb_fabric_error *err);
 
 /* routes.c: reads the tables in the folder @path, or from the file @path the forwarding tables
  * alone; f->routes is made. @lanes: of each link, which have to suffice. */

@@ -59,15 +59,27 @@ static int lanes_check(const struct vb_fabric *f, uint32_t lanes, struct vb_fabr
 	return bad;
 }
 
+static uint64_t groups_wanted(const struct vb_fabric *f)
+{
+	uint64_t groups = 0;
+
+	for (uint32_t i = 0; i < VB_SIM_GROUPS; i++)
+		groups |= (uint64_t)(f->mlid[i] != 0) << i;
+	return groups;
+}
+
 int vb_fabric_read_routes(struct vb_fabric *f, const char *path, uint32_t lanes,
 			  struct vb_fabric_error *err)
 {
 	static const struct {
 		const char *name;
 		table_fn read;
-	} tables[] = {{"opensm-lfts.dump", vb_fabric_read_lfts},
-		      {"opensm-sl2vl.dump", vb_fabric_read_sl2vl},
-		      {"opensm.psl", vb_fabric_read_psl}};
+		bool of_groups; /* read where a group takes its tables from it */
+	} tables[] = {{"opensm-lfts.dump", vb_fabric_read_lfts, false},
+		      {"opensm-sl2vl.dump", vb_fabric_read_sl2vl, false},
+		      {"opensm.psl", vb_fabric_read_psl, false},
+		      {"opensm.mcfdbs", vb_fabric_read_mcfdbs, true}};
+	uint64_t groups = groups_wanted(f);
 	struct stat st;
 	int bad = 0;
 
@@ -75,15 +87,26 @@ int vb_fabric_read_routes(struct vb_fabric *f, const char *path, uint32_t lanes,
 	snprintf(err->file, sizeof err->file, "%s", path);
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		for (size_t i = 0; !bad && i < sizeof tables / sizeof tables[0]; i++) {
+			if (tables[i].of_groups && !groups)
+				continue;
 			snprintf(err->file, sizeof err->file, "%s/%s", path, tables[i].name);
-			bad = table_read(f, err->file, i > 0, tables[i].read, err);
+			bad = table_read(f, err->file, i > 0 && !tables[i].of_groups,
+					 tables[i].read, err);
 		}
+	} else if (groups) {
+		snprintf(err->text, sizeof err->text,
+			 "the mlid of a group takes a folder with opensm.mcfdbs");
+		bad = -EINVAL;
 	} else {
 		bad = table_read(f, err->file, false, vb_fabric_read_lfts, err);
 	}
 	if (!bad)
 		bad = lanes_check(f, lanes, err);
-	f->routes = (struct vb_sim_ib_routes){
-	    f->out, f->sl, (const struct vb_sl2vl *const *)f->sl2vl, f->host_sl2vl};
+	f->routes = (struct vb_sim_ib_routes){.out = f->out,
+					      .sl = f->sl,
+					      .sl2vl = (const struct vb_sl2vl *const *)f->sl2vl,
+					      .host_sl2vl = f->host_sl2vl,
+					      .mft = f->mft,
+					      .mft_groups = groups};
 	return bad;
 }

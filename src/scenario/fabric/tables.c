@@ -7,6 +7,7 @@
 #include "scenario/fabric/fabric.h"
 
 #include "fabric/ib/forward.h"
+#include "wire/ib/lrh.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 
 #define ROW 256u
 #define LIDS 65536u
-#define LINE_MAX_LEN 512u
+#define LINE_MAX_LEN 2048u /* of a multicast entry: 254 ports of 7 characters */
 #define UNSAID 0xff
 _Static_assert(UNSAID == VB_SIM_ANY_SL, "a path without a level of its own");
 
@@ -366,4 +367,76 @@ int vb_fabric_read_psl(struct vb_fabric *f, const char *text, size_t len,
 		return -ENOMEM;
 	memset(f->sl, UNSAID, n * n);
 	return lines_read(f, text, len, err, psl_line);
+}
+
+/* "Switch 0x7662000000010000" */
+static int mcfdbs_head(struct table_reader *r)
+{
+	const struct vb_fabric_guid *g;
+	uint64_t guid;
+
+	if (!guid_behind(r, "Switch ", &guid))
+		return line_refuse(r, "a table begins with the GUID of its switch");
+	g = vb_fabric_find(r->f, guid);
+	if (!g || g->node < r->f->host_cnt)
+		return line_refuse(r, "the topology has no switch with GUID 0x%016" PRIx64, guid);
+	r->node = g->node - r->f->host_cnt;
+	return 0;
+}
+
+/* Adds a port to the entries of the groups that take this MLID. */
+static void port_add(struct table_reader *r, unsigned mlid, uint8_t number)
+{
+	for (uint32_t i = 0; i < VB_SIM_GROUPS; i++) {
+		struct vb_port_mask *m = &r->f->mft[(size_t)r->node * VB_SIM_GROUPS + i];
+
+		if (r->f->mlid[i] == mlid)
+			m->word[number / VB_MFT_MASK_PORTS] |=
+			    (uint16_t)(1u << number % VB_MFT_MASK_PORTS);
+	}
+}
+
+/* "0xC001 : 0x001  0x002 "; port 0 is the switch itself, which takes no part here. */
+static int mcfdbs_entry(struct table_reader *r)
+{
+	const char *at = strchr(r->line, ':');
+	unsigned mlid, port;
+	int len;
+
+	if (!at || sscanf(r->line, "0x%4x", &mlid) != 1 || mlid < VB_LID_MULTICAST)
+		return line_refuse(r, "an entry is a multicast LID, ':' and ports, as in '0xC000 : "
+				      "0x001  0x002'");
+	if (r->node == VB_FABRIC_NONE)
+		return line_refuse(r, "an entry before the first 'Switch 0x...'");
+	for (at++; at[strspn(at, " ")]; at += len) {
+		if (sscanf(at, " 0x%4x%n", &port, &len) != 1 || port >= ROW)
+			return line_refuse(r, "a port is 0x000 to 0x0ff");
+		if (port == 0)
+			continue;
+		if (r->f->number[(size_t)r->node * ROW + port] == 0)
+			return line_refuse(r, "port %u of '%s' has no cable", port,
+					   vb_fabric_name(r->f, r->f->host_cnt + r->node));
+		port_add(r, mlid, r->f->number[(size_t)r->node * ROW + port]);
+	}
+	return 0;
+}
+
+static int mcfdbs_line(struct table_reader *r)
+{
+	if (line_begins(r, "Switch"))
+		return mcfdbs_head(r);
+	if (line_begins(r, "0x"))
+		return mcfdbs_entry(r);
+	if (r->line[0] == 0 || r->line[0] == '#' || line_begins(r, "LID "))
+		return 0;
+	return line_refuse(r, "'%.40s' is no line of a dump of multicast tables", r->line);
+}
+
+int vb_fabric_read_mcfdbs(struct vb_fabric *f, const char *text, size_t len,
+			  struct vb_fabric_error *err)
+{
+	f->mft = calloc(((size_t)f->switch_cnt + 1) * VB_SIM_GROUPS, sizeof *f->mft);
+	if (!f->mft)
+		return -ENOMEM;
+	return lines_read(f, text, len, err, mcfdbs_line);
 }

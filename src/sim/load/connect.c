@@ -11,8 +11,11 @@
 	 VB_ACCESS_REMOTE_ATOMIC)
 
 /* The QP type of an end of a connection: @side 0 sends. */
-static enum vb_qp_type type_of(const struct vb_load *l, uint32_t side)
+static enum vb_qp_type type_of(const struct vb_load *l, const struct vb_connection *c,
+			       uint32_t side)
 {
+	if (vb_connection_is_to_group(c))
+		return VB_QPT_UD;
 	if (l->cfg.type == VB_QPT_XRC_INI)
 		return side ? VB_QPT_XRC_TGT : VB_QPT_XRC_INI;
 	if (l->cfg.type == VB_QPT_DCI)
@@ -35,16 +38,18 @@ static int srq_create(struct vb_load *l, struct vb_load_side *s, uint32_t host)
 				       &cap, NULL, &s->srq);
 }
 
-static int qp_create(struct vb_load *l, struct vb_load_side *s, uint32_t host, uint32_t side)
+static int qp_create(struct vb_load *l, struct vb_connection *c, uint32_t side, uint32_t host)
 {
+	struct vb_load_side *s = &c->side[side];
 	struct vb_cq *cq = vb_sim_cq(l->sim, host);
-	enum vb_qp_type type = type_of(l, side);
+	enum vb_qp_type type = type_of(l, c, side);
 	bool is_target = type == VB_QPT_XRC_TGT || type == VB_QPT_DCT;
-	bool receives = type != VB_QPT_XRC_INI && type != VB_QPT_DCI && !is_target;
+	bool has_cq = type != VB_QPT_XRC_INI && type != VB_QPT_DCI && type != VB_QPT_XRC_TGT;
+	bool receives = has_cq && !is_target && !vb_connection_is_to_group(c);
 	struct vb_qp_init init = {
 	    .type = type,
 	    .send_cq = type == VB_QPT_XRC_TGT ? NULL : cq,
-	    .recv_cq = receives || type == VB_QPT_DCT ? cq : NULL,
+	    .recv_cq = has_cq ? cq : NULL,
 	    .cap = {.max_send_wr = is_target ? 0 : l->cfg.depth,
 		    .max_recv_wr = receives ? l->cfg.depth : 0,
 		    .max_send_sge = !is_target,
@@ -60,11 +65,13 @@ static int qp_create(struct vb_load *l, struct vb_load_side *s, uint32_t host, u
 				  &s->qp);
 }
 
-static int side_create(struct vb_load *l, struct vb_load_side *s, uint32_t host, uint32_t side)
+static int side_create(struct vb_load *l, struct vb_connection *c, uint32_t side)
 {
+	struct vb_load_side *s = &c->side[side];
+	uint32_t host = side ? c->dst : c->src;
 	struct vb_mr_attr attr = {.length = (uint64_t)l->cfg.depth * vb_load_slot_bytes(l),
 				  .access = ACCESS};
-	int err = qp_create(l, s, host, side);
+	int err = qp_create(l, c, side, host);
 
 	if (err || l->mr)
 		return err;
@@ -96,21 +103,38 @@ static const struct {
     {VB_QPT_DCT, INIT_RC, VB_QP_STATE | VB_QP_PATH_MTU | VB_QP_AV | VB_QP_MIN_RNR_TIMER, 0},
 };
 
+/* From one end to the other, or to the group. */
+static struct vb_path path_of(const struct vb_load *l, const struct vb_connection *c, uint32_t side,
+			      uint16_t sport)
+{
+	if (vb_connection_is_to_group(c))
+		return vb_sim_group_path(l->sim, c->src, c->dst & ~VB_LOAD_GROUP, c->traffic_class);
+	return vb_sim_route(l->sim, side ? c->dst : c->src, side ? c->src : c->dst, sport,
+			    c->traffic_class);
+}
+
+static uint16_t pkey_index_of(struct vb_load *l, const struct vb_connection *c, uint32_t side)
+{
+	if (vb_connection_is_to_group(c))
+		return vb_sim_pkey_find(l->sim, c->src, vb_load_group_of(l, c->dst)->pkey);
+	return vb_sim_pkey_index(l->sim, side ? c->dst : c->src, side ? c->src : c->dst);
+}
+
 static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t side, uint16_t sport)
 {
 	const struct vb_load_config *cfg = &l->cfg;
 	struct vb_qp *qp = c->side[side].qp;
 	vb_time now = vb_sim_now(l->sim);
-	uint32_t from = side ? c->dst : c->src, to = side ? c->src : c->dst, way = 0;
+	uint32_t way = 0;
 	struct vb_qp_attr a = {
 	    .qp_state = VB_QPS_INIT,
 	    .port = 1,
-	    .pkey_index = vb_sim_pkey_index(l->sim, from, to),
+	    .pkey_index = pkey_index_of(l, c, side),
 	    .qkey = VB_LOAD_QKEY,
 	    .access = ACCESS,
-	    .path = vb_sim_route(l->sim, from, to, sport, c->traffic_class),
+	    .path = path_of(l, c, side, sport),
 	    .path_mtu = cfg->mtu,
-	    .dest_qpn = vb_qp_number(c->side[!side].qp),
+	    .dest_qpn = c->side[!side].qp ? vb_qp_number(c->side[!side].qp) : 0,
 	    .max_dest_rd_atomic = cfg->rd_atomic,
 	    .max_rd_atomic = cfg->rd_atomic,
 	    .min_rnr_timer = cfg->min_rnr_timer,
@@ -120,7 +144,7 @@ static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t si
 	};
 	int err;
 
-	while (ways_up[way].type != type_of(l, side))
+	while (ways_up[way].type != type_of(l, c, side))
 		way++;
 	/* Datagrams and DC have the path in each work request. */
 	if (side == 0)
@@ -197,7 +221,8 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 {
 	uint32_t idx = l->connection_cnt;
 	struct vb_connection *c = &l->connection[idx];
-	int err;
+	uint32_t sides = vb_flow_is_to_group(f) ? 1 : 2;
+	int err = 0;
 
 	if (idx == l->cfg.connections_max)
 		return -ENOMEM;
@@ -205,17 +230,16 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 	*c = (struct vb_connection){.src = f->src, .dst = f->dst, .traffic_class = class_of(l, f)};
 	f->connection = idx;
 	l->sport = (uint16_t)(l->sport + 1) | 0xc000u; /* ECMP spreads connections */
-	if (l->cfg.receive_delay) {
+	if (l->cfg.receive_delay && sides == 2) {
 		c->late = l->memory.alloc(l->memory.ctx, l->cfg.depth * sizeof *c->late);
 		if (!c->late)
 			return -ENOMEM;
 	}
-	err = side_create(l, &c->side[0], f->src, 0);
-	if (!err)
-		err = side_create(l, &c->side[1], f->dst, 1);
-	for (uint32_t i = 0; !err && i < 2; i++)
+	for (uint32_t i = 0; !err && i < sides; i++)
+		err = side_create(l, c, i);
+	for (uint32_t i = 0; !err && i < sides; i++)
 		err = side_bring_up(l, c, i, l->sport);
-	for (uint32_t i = 0; !err && i < l->cfg.depth; i++)
+	for (uint32_t i = 0; !err && sides == 2 && i < l->cfg.depth; i++)
 		err = vb_load_post_recv(l, idx, i);
 	return err;
 }
@@ -264,7 +288,8 @@ void vb_load_end(const struct vb_load *l, uint32_t connection, int side, uint32_
 		 uint32_t *qpn)
 {
 	const struct vb_connection *c = &l->connection[connection];
+	bool is_group = side && vb_connection_is_to_group(c);
 
-	*host = side ? c->dst : c->src;
-	*qpn = vb_qp_number(c->side[side].qp);
+	*host = is_group ? UINT32_MAX : side ? c->dst : c->src;
+	*qpn = is_group ? VB_QPN_MULTICAST : vb_qp_number(c->side[side].qp);
 }

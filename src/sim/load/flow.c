@@ -21,6 +21,20 @@ int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
 	return 0;
 }
 
+uint64_t vb_load_message_unit(const struct vb_load *l, const struct vb_flow *f)
+{
+	if (vb_flow_is_to_group(f))
+		return vb_load_datagram_bytes(l);
+	return f->op == VB_LOAD_ATOMIC ? 8 : l->cfg.message_bytes;
+}
+
+uint32_t vb_load_message_cnt(const struct vb_load *l, const struct vb_flow *f)
+{
+	uint64_t unit = vb_load_message_unit(l, f);
+
+	return f->bytes ? (uint32_t)((f->bytes + unit - 1) / unit) : 1;
+}
+
 void vb_load_arm(struct vb_load *l)
 {
 	vb_sim_set_timer(l->sim, vb_eventq_next(&l->starts));

@@ -9,40 +9,33 @@
 #include <string.h>
 
 /* Messages that were sent arrive, and their completions say so. */
-static bool is_reliable(const struct vb_load *l)
+static bool is_reliable(const struct vb_load *l, const struct vb_flow *f)
 {
-	return l->cfg.type != VB_QPT_UC && l->cfg.type != VB_QPT_UD;
+	return l->cfg.type != VB_QPT_UC && l->cfg.type != VB_QPT_UD && !vb_flow_is_to_group(f);
 }
 
 /* Recorded in a flow whose QPs could not be made or refused its work. */
 #define STATUS_NOT_STARTED VB_WC_GENERAL_ERR
-
-static uint32_t message_cnt(const struct vb_load *l, const struct vb_flow *f)
-{
-	uint64_t unit = f->op == VB_LOAD_ATOMIC ? 8 : l->cfg.message_bytes;
-
-	return f->bytes ? (uint32_t)((f->bytes + unit - 1) / unit) : 1;
-}
 
 static uint32_t message_len(const struct vb_load *l, const struct vb_flow *f, uint32_t k)
 {
 	if (f->op == VB_LOAD_ATOMIC)
 		return 8;
 
-	uint64_t left = f->bytes - (uint64_t)k * l->cfg.message_bytes;
+	uint64_t unit = vb_load_message_unit(l, f), left = f->bytes - k * unit;
 
 	VB_ASSERT_ALL(left <= f->bytes);
-	return left < l->cfg.message_bytes ? (uint32_t)left : l->cfg.message_bytes;
+	return (uint32_t)(left < unit ? left : unit);
 }
 
 uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f)
 {
-	uint64_t unit = f->op == VB_LOAD_ATOMIC ? 8 : l->cfg.message_bytes;
+	uint64_t unit = vb_load_message_unit(l, f);
 	const struct vb_connection *c;
 	struct vb_qp_view v;
 	uint64_t moved;
 
-	if (f->completed == message_cnt(l, f))
+	if (f->completed == vb_load_message_cnt(l, f))
 		return f->bytes;
 	moved = f->completed * unit;
 	if (f->posted == f->completed || f->connection == VB_LOAD_NONE)
@@ -98,6 +91,36 @@ static void flow_fail(struct vb_flow *f, enum vb_wc_status status)
 		f->status = (uint8_t)status;
 }
 
+/* Adds the receiver, of a transport where the QP does not say which it is. */
+static void address_add(struct vb_load *l, const struct vb_flow *f, const struct vb_ah *ah,
+			struct vb_send_wr *wr)
+{
+	const struct vb_connection *c = &l->connection[f->connection];
+
+	if (vb_flow_is_to_group(f)) {
+		wr->ah = ah;
+		wr->opcode = VB_WR_SEND_IMM; /* who sent it */
+		wr->imm = f->connection;
+		wr->dqpn = VB_QPN_MULTICAST;
+		wr->qkey = VB_LOAD_QKEY;
+	} else if (l->cfg.type == VB_QPT_UD || l->cfg.type == VB_QPT_DCI) {
+		wr->ah = ah;
+		wr->dqpn = vb_qp_number(c->side[1].qp);
+		wr->qkey = VB_LOAD_QKEY;
+		wr->dc_key = VB_LOAD_DC_KEY;
+	} else if (l->cfg.type == VB_QPT_XRC_INI) {
+		wr->srqn = vb_srq_number(c->side[1].srq);
+	}
+}
+
+/* The R_Key of the far end; 0: a group has none. */
+static uint32_t rkey_of(const struct vb_load *l, const struct vb_flow *f)
+{
+	if (vb_flow_is_to_group(f))
+		return 0;
+	return vb_mr_rkey(l->mr ? l->mr[f->dst] : l->connection[f->connection].side[1].mr);
+}
+
 static int flow_post(struct vb_load *l, uint32_t flow)
 {
 	static const enum vb_wr_opcode opcode[VB_LOAD_OP_CNT] = {
@@ -118,36 +141,31 @@ static int flow_post(struct vb_load *l, uint32_t flow)
 	    .opcode = opcode[f->op],
 	    .flags = VB_SEND_SIGNALED,
 	    .remote_addr = at,
-	    .rkey = vb_mr_rkey(l->mr ? l->mr[f->dst] : c->side[1].mr),
+	    .rkey = rkey_of(l, f),
 	    .compare_add = 1,
 	};
 	const struct vb_ah ah = {.pd = vb_sim_pd(l->sim, f->src), .path = c->path};
 	uint8_t *from = slot_of(l, c, f->op == VB_LOAD_READ, k);
 
-	if (l->cfg.type == VB_QPT_UD || l->cfg.type == VB_QPT_DCI) {
-		wr.ah = &ah;
-		wr.dqpn = vb_qp_number(c->side[1].qp);
-		wr.qkey = VB_LOAD_QKEY;
-		wr.dc_key = VB_LOAD_DC_KEY;
-	} else if (l->cfg.type == VB_QPT_XRC_INI) {
-		wr.srqn = vb_srq_number(c->side[1].srq);
-	}
-
-	VB_ASSERT_ALL(k < message_cnt(l, f) && f->connection < l->connection_cnt);
+	address_add(l, f, &ah, &wr);
+	VB_ASSERT_ALL(k < vb_load_message_cnt(l, f) && f->connection < l->connection_cnt);
 	if (from && f->op != VB_LOAD_ATOMIC)
 		slot_fill(from, len, flow, k);
 
 	int err = vb_qp_post_send(c->side[0].qp, &wr, vb_sim_now(l->sim));
 
-	if (!err)
-		f->posted++;
-	return err;
+	if (err)
+		return err;
+	f->posted++;
+	if (vb_flow_is_to_group(f))
+		vb_load_group_of(l, f->dst)->sent++;
+	return 0;
 }
 
 static void flow_go_on(struct vb_load *l, uint32_t flow)
 {
 	struct vb_flow *f = &l->flow[flow];
-	uint32_t cnt = message_cnt(l, f);
+	uint32_t cnt = vb_load_message_cnt(l, f);
 
 	while (f->status == VB_WC_SUCCESS && f->posted < cnt &&
 	       f->posted - f->completed < l->cfg.depth) {
@@ -212,9 +230,9 @@ static void on_received(struct vb_load *l, struct vb_connection *c, const struct
 	    l->flow[flow].op == VB_LOAD_SEND) {
 		struct vb_flow *f = &l->flow[flow];
 
-		if (is_reliable(l))
+		if (is_reliable(l, f))
 			slot_check(l, f, f->received, received_at(l, c, slot));
-		if (++f->received == message_cnt(l, f)) {
+		if (++f->received == vb_load_message_cnt(l, f)) {
 			f->delivered = now;
 			if (f->done != VB_NEVER)
 				vb_load_disconnect(l, f);
@@ -241,15 +259,15 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 	if (wc->status != VB_WC_SUCCESS) {
 		c->broken = true;
 		flow_fail(f, wc->status);
-	} else if (is_reliable(l) && f->op != VB_LOAD_SEND) {
+	} else if (is_reliable(l, f) && f->op != VB_LOAD_SEND) {
 		slot_check(l, f, k, slot_of(l, c, 1, k));
 	}
-	if (f->status == VB_WC_SUCCESS && f->completed < message_cnt(l, f)) {
+	if (f->status == VB_WC_SUCCESS && f->completed < vb_load_message_cnt(l, f)) {
 		flow_go_on(l, flow);
 	} else if (f->completed == f->posted) {
 		f->done = now;
 		/* A UC SEND ends here before it arrives there, if it does. */
-		if (is_reliable(l) || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
+		if (is_reliable(l, f) || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
 			vb_load_disconnect(l, f);
 		vb_pattern_on_done(l, flow, now);
 	}
@@ -260,6 +278,10 @@ static void on_completion(void *ctx, uint32_t host, const struct vb_wc *wc, vb_t
 	struct vb_load *l = ctx;
 	struct vb_connection *c = &l->connection[(uint32_t)wc->wr_id];
 
+	if (wc->wr_id & VB_LOAD_WR_RECV && wc->wr_id & VB_LOAD_WR_GROUP) {
+		vb_load_group_received(l, wc, now);
+		return;
+	}
 	VB_ASSERT_ALL((uint32_t)wc->wr_id < l->connection_cnt);
 	(void)host;
 	if (wc->wr_id & VB_LOAD_WR_RECV)
@@ -364,6 +386,8 @@ void vb_load_destroy(struct vb_load *l)
 				give(ctx, s->mem);
 		}
 	}
+	vb_load_groups_destroy(l);
+
 	void *const all[] = {l->flow, l->connection, l->idle, l->starts_mem, l->mr, l};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

@@ -4,7 +4,8 @@
  * posted through the verbs as a program would, and what became of each.
  *
  * A flow is a number of bytes in messages, of which a few are outstanding at a time. It runs on an
- * RC (or UC) connection of its own; connections that have become idle are used again.
+ * RC (or UC) connection of its own; connections that have become idle are used again. A flow to a
+ * multicast group is of datagrams, whatever the others are.
  */
 #ifndef VB_SIM_LOAD_LOAD_H
 #define VB_SIM_LOAD_LOAD_H
@@ -22,17 +23,21 @@ enum vb_load_shape {
 	VB_LOAD_RING,        /* ring all-reduce of bytes: 2 (n - 1) steps of bytes / n */
 	VB_LOAD_POISSON,     /* flows arrive at random between random hosts */
 	VB_LOAD_PING_PONG,   /* flows messages to and fro between src and dst */
+	VB_LOAD_MULTICAST,   /* flows members of group, from src on, send to it */
 	VB_LOAD_SHAPE_CNT
 };
 
-#define VB_LOAD_PATTERNS_MAX 64u /* of one load */
-#define VB_LOAD_OWN_CLASS 0x100u /* the lower 8 bits are a traffic class */
+#define VB_LOAD_PATTERNS_MAX 64u  /* of one load */
+#define VB_LOAD_OWN_CLASS 0x100u  /* the lower 8 bits are a traffic class */
+#define VB_LOAD_GROUP 0x80000000u /* in vb_flow.dst: the lower bits are a group */
 
 struct vb_load_pattern {
 	enum vb_load_shape shape;
 	uint32_t hosts; /* the first so many; 0: all */
 	uint32_t src, dst;
-	uint32_t flows;                   /* INCAST senders, POISSON arrivals, PING_PONG messages */
+	/* INCAST and MULTICAST senders, POISSON arrivals, PING_PONG messages. */
+	uint32_t flows;
+	uint32_t group;                   /* MULTICAST: in the order of vb_load_add_group() */
 	uint64_t bytes;                   /* of a flow */
 	const struct vb_size_dist *sizes; /* POISSON: instead of bytes; NULL: bytes */
 	uint32_t load_ppm;                /* POISSON: share of every host's cable that flows fill */
@@ -54,13 +59,27 @@ struct vb_load_config {
 	vb_dur receive_delay; /* from a message's arrival until its receive is posted again */
 };
 
+/* A multicast group, whose members receive: each host that is listed, as often as it is. */
+struct vb_load_group_config {
+	const uint32_t *member; /* hosts; NULL: all */
+	uint32_t member_cnt;
+	uint16_t pkey; /* InfiniBand: its partition, 0: the default one; all members are in it */
+};
+
+/* Counts of the messages of a group. */
+struct vb_load_group_stats {
+	uint32_t members;
+	uint64_t sent;          /* messages */
+	uint64_t due, received; /* by all members: due is sent times members */
+};
+
 struct vb_flow {
-	uint32_t src, dst;
+	uint32_t src, dst; /* hosts; dst: or VB_LOAD_GROUP and a group */
 	uint64_t bytes;
 	vb_time start;
-	vb_time delivered; /* SEND: all of it has arrived; else VB_NEVER */
+	vb_time delivered; /* SEND: all of it has arrived, at each member; else VB_NEVER */
 	vb_time done;      /* the last work request completed; VB_NEVER: not yet */
-	uint32_t posted, completed, received; /* messages */
+	uint32_t posted, completed, received; /* messages; received: by all members together */
 	uint32_t connection;                  /* index; UINT32_MAX: none */
 	uint32_t step;
 	uint16_t pattern;
@@ -79,9 +98,27 @@ void vb_load_destroy(struct vb_load *l);
 const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
 			  uint32_t hosts);
 
-/* Adds a pattern. -EINVAL: vb_load_wrong(); -ENOMEM: more flows than flows_max. */
+/* The same of a group that a pattern names, "has group 3: there are 2"; NULL: nothing, or it names
+ * none. */
+const char *vb_load_group_wrong(const struct vb_load *l, const struct vb_load_pattern *p);
+
+/* Adds a group; they are numbered as they come. -EINVAL: a member is no host or not in the
+ * partition, or there are VB_SIM_GROUPS already; -ENOMEM. */
+int vb_load_add_group(struct vb_load *l, const struct vb_load_group_config *c);
+uint32_t vb_load_group_cnt(const struct vb_load *l);
+void vb_load_group_stats(const struct vb_load *l, uint32_t group, struct vb_load_group_stats *st);
+/* The host of a member. */
+uint32_t vb_load_group_member(const struct vb_load *l, uint32_t group, uint32_t member);
+
+/* Adds a pattern. -EINVAL: vb_load_wrong() or vb_load_group_wrong(); -ENOMEM: more flows than
+ * flows_max. */
 int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p);
-/* Adds one flow. */
+static inline bool vb_flow_is_to_group(const struct vb_flow *f)
+{
+	return f->dst & VB_LOAD_GROUP;
+}
+
+/* Adds one flow, not to a group. */
 int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load_op op,
 		     uint64_t bytes, vb_time start);
 
@@ -99,7 +136,8 @@ uint32_t vb_load_mtu_bytes(const struct vb_load *l);
 
 /* Connections that exist; their number only grows. */
 uint32_t vb_load_connection_cnt(const struct vb_load *l);
-/* Host and QPN of an end of one; @side 0 posts the work of its flows. */
+/* Host and QPN of an end of one; @side 0 posts the work of its flows. A group is host UINT32_MAX,
+ * QPN VB_QPN_MULTICAST. */
 void vb_load_end(const struct vb_load *l, uint32_t connection, int side, uint32_t *host,
 		 uint32_t *qpn);
 

@@ -37,10 +37,11 @@ static int flow_of(struct vb_load *l, struct vb_load_source *s, uint32_t src, ui
 
 	/* A load that waits for arrivals needs to see them. */
 	if (s->p.shape == VB_LOAD_RING || s->p.shape == VB_LOAD_PING_PONG ||
-	    l->cfg.type == VB_QPT_UD)
+	    s->p.shape == VB_LOAD_MULTICAST || l->cfg.type == VB_QPT_UD)
 		f.op = VB_LOAD_SEND;
 	s->made++;
-	VB_ASSERT_ALL(src != dst && src < l->host_cnt && dst < l->host_cnt);
+	VB_ASSERT_ALL(src != dst && src < l->host_cnt &&
+		      (dst < l->host_cnt || vb_flow_is_to_group(&f)));
 	return vb_load_flow_new(l, &f);
 }
 
@@ -76,6 +77,29 @@ static int add_all_to_all(struct vb_load *l, struct vb_load_source *s)
 		for (uint32_t i = 0; !err && i < n; i++)
 			err = flow_of(l, s, i, (i + d) % n, s->p.bytes, d, s->p.start);
 	}
+	return err;
+}
+
+/* The place of the host among the members of a group; their number: it is none. */
+static uint32_t member_index(const struct vb_load *l, uint32_t group, uint32_t host)
+{
+	const struct vb_load_group *g = &l->group[group];
+	uint32_t i = 0;
+
+	while (i < g->member_cnt && g->member[i].host != host)
+		i++;
+	return i;
+}
+
+static int add_multicast(struct vb_load *l, struct vb_load_source *s)
+{
+	const struct vb_load_group *g = &l->group[s->p.group];
+	uint32_t first = member_index(l, s->p.group, s->p.src);
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < s->p.flows; i++)
+		err = flow_of(l, s, g->member[(first + i) % g->member_cnt].host,
+			      VB_LOAD_GROUP | s->p.group, s->p.bytes, 0, s->p.start);
 	return err;
 }
 
@@ -164,7 +188,8 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 		return "has a mix with weights that are too large together";
 	if (c->type == VB_QPT_UC && (p->mix[VB_LOAD_READ] || p->mix[VB_LOAD_ATOMIC]))
 		return "mixes READs or atomics in, which UC does not have";
-	if (c->type == VB_QPT_UD && weights > p->mix[VB_LOAD_SEND])
+	if ((c->type == VB_QPT_UD || p->shape == VB_LOAD_MULTICAST) &&
+	    weights > p->mix[VB_LOAD_SEND])
 		return "mixes something else than SENDs in, which UD does not have";
 	switch (p->shape) {
 	case VB_LOAD_SINGLE:
@@ -187,6 +212,23 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 	default:
 		return (uint32_t)p->shape < VB_LOAD_SHAPE_CNT ? NULL : "has no such shape";
 	}
+}
+
+const char *vb_load_group_wrong(const struct vb_load *l, const struct vb_load_pattern *p)
+{
+	const struct vb_load_group *g = &l->group[p->group % VB_SIM_GROUPS];
+
+	if (p->shape != VB_LOAD_MULTICAST)
+		return NULL;
+	if (p->group >= l->group_cnt)
+		return "is to one of the groups, which count from 0";
+	if (member_index(l, p->group, p->src) == g->member_cnt)
+		return "is from a member of its group";
+	if (p->flows < 1 || p->flows > g->member_cnt)
+		return "has a count of 1 up to all members of its group";
+	if (p->bytes / vb_load_datagram_bytes(l) >= UINT32_MAX / g->member_cnt)
+		return "has more messages for all members together than can be counted";
+	return NULL;
 }
 
 static int pattern_begin(struct vb_load *l, struct vb_load_source *s)
@@ -213,6 +255,8 @@ static int pattern_begin(struct vb_load *l, struct vb_load_source *s)
 		return err;
 	case VB_LOAD_POISSON:
 		return add_poisson(l, s);
+	case VB_LOAD_MULTICAST:
+		return add_multicast(l, s);
 	case VB_LOAD_SHAPE_CNT:
 		break;
 	}
@@ -233,7 +277,7 @@ int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p)
 
 	int err;
 
-	if (vb_load_wrong(&l->cfg, &own, l->host_cnt))
+	if (vb_load_wrong(&l->cfg, &own, l->host_cnt) || vb_load_group_wrong(l, &own))
 		return -EINVAL;
 	*s = (struct vb_load_source){
 	    .p = own, .rng = vb_rng_stream(vb_sim_seed(l->sim), "load", l->source_cnt)};

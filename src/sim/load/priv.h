@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of the load: patterns (pattern.c), flows (flow.c), their messages (load.c) and
- * connections (connect.c). */
+/* The parts of the load: patterns (pattern.c), flows (flow.c), their messages (load.c),
+ * connections (connect.c) and multicast groups (group.c). */
 #ifndef VB_SIM_LOAD_PRIV_H
 #define VB_SIM_LOAD_PRIV_H
 
@@ -11,6 +11,7 @@
 #define VB_LOAD_QKEY 0x11111111u      /* of datagrams */
 #define VB_LOAD_DC_KEY UINT64_C(0x5d) /* of DC targets */
 #define VB_LOAD_WR_RECV (UINT64_C(1) << 63)
+#define VB_LOAD_WR_GROUP (UINT64_C(1) << 62) /* with WR_RECV: of a member of a group */
 
 /* One end of a connection. */
 struct vb_load_side {
@@ -21,8 +22,9 @@ struct vb_load_side {
 	uint8_t *mem;         /* depth slots of message_bytes; NULL: lengths only */
 };
 
+/* From a host to another one, or to a group: then side 1 is empty. */
 struct vb_connection {
-	uint32_t src, dst, flow;
+	uint32_t src, dst, flow; /* dst as in a flow */
 	uint32_t next_idle;
 	struct vb_load_side side[2]; /* 0: at src */
 	uint32_t base;               /* messages of flows that were here before: slots go round */
@@ -32,6 +34,22 @@ struct vb_connection {
 	bool broken;
 	uint8_t traffic_class;
 	struct vb_path path; /* UD and DC: from src to dst */
+};
+
+/* A QP that is attached to a group, and receives. */
+struct vb_load_member {
+	uint32_t host;
+	struct vb_qp *qp;
+	struct vb_mr *mr;
+	uint8_t *mem; /* NULL: lengths only */
+	bool is_attached;
+};
+
+struct vb_load_group {
+	struct vb_load_member *member;
+	uint32_t member_cnt;
+	uint16_t pkey;
+	uint64_t sent, received;
 };
 
 struct vb_load_source {
@@ -55,6 +73,8 @@ struct vb_load {
 	struct vb_mr **mr; /* by host, when there are lengths only */
 	struct vb_load_source source[VB_LOAD_PATTERNS_MAX];
 	uint32_t source_cnt;
+	struct vb_load_group group[VB_SIM_GROUPS];
+	uint32_t group_cnt;
 	struct vb_eventq starts; /* by flow; behind them sources, and connections that are late */
 	void *starts_mem;
 	struct vb_rng rng;
@@ -69,6 +89,28 @@ static inline uint32_t vb_load_slot_bytes(const struct vb_load *l)
 	return l->cfg.message_bytes + (l->cfg.type == VB_QPT_UD ? VB_GRH_LEN : 0);
 }
 
+static inline bool vb_connection_is_to_group(const struct vb_connection *c)
+{
+	return c->dst & VB_LOAD_GROUP;
+}
+
+static inline struct vb_load_group *vb_load_group_of(struct vb_load *l, uint32_t dst)
+{
+	return &l->group[dst & ~VB_LOAD_GROUP];
+}
+
+/* Of a message to a group, which is a packet. */
+static inline uint32_t vb_load_datagram_bytes(const struct vb_load *l)
+{
+	uint32_t mtu = vb_mtu_bytes(l->cfg.mtu);
+
+	return l->cfg.message_bytes < mtu ? l->cfg.message_bytes : mtu;
+}
+
+/* group.c: a message has come to the member that @wc is of. */
+void vb_load_group_received(struct vb_load *l, const struct vb_wc *wc, vb_time now);
+void vb_load_groups_destroy(struct vb_load *l);
+
 /* connect.c: a connection for @f, an idle one or a new one. */
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow);
 void vb_load_disconnect(struct vb_load *l, struct vb_flow *f);
@@ -82,6 +124,9 @@ void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now);
 
 /* flow.c: appends a flow that starts at @start. */
 int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f);
+/* Messages that @f takes, and the most that one of them moves. */
+uint32_t vb_load_message_cnt(const struct vb_load *l, const struct vb_flow *f);
+uint64_t vb_load_message_unit(const struct vb_load *l, const struct vb_flow *f);
 void vb_load_arm(struct vb_load *l);
 
 /* pattern.c: the pattern's next step after @flow has arrived or ended, and its next arrival. */

@@ -55,11 +55,33 @@ void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt)
 	s->max = v[cnt - 1];
 }
 
+/* To the member that is the furthest, and at least 1: a member at the sender is at no distance. */
+static vb_dur group_ideal_ns(const struct vb_load *l, const struct vb_sim *sim,
+			     const struct vb_flow *f)
+{
+	uint32_t group = f->dst & ~VB_LOAD_GROUP;
+	struct vb_load_group_stats st;
+	vb_dur most = 1;
+
+	vb_load_group_stats(l, group, &st);
+	for (uint32_t i = 0; i < st.members; i++) {
+		struct vb_flow to = *f;
+		vb_dur ns;
+
+		to.dst = vb_load_group_member(l, group, i);
+		ns = to.dst == f->src ? 0 : vb_flow_ideal_ns(l, sim, &to);
+		most = ns > most ? ns : most;
+	}
+	return most;
+}
+
 vb_dur vb_flow_ideal_ns(const struct vb_load *l, const struct vb_sim *sim, const struct vb_flow *f)
 {
 	uint32_t mtu = vb_load_mtu_bytes(l);
 	bool back = f->op == VB_LOAD_READ; /* the data comes from dst */
 
+	if (vb_flow_is_to_group(f))
+		return group_ideal_ns(l, sim, f);
 	return vb_sim_ideal_ns(sim, f->src, f->dst, back ? 0 : f->bytes, mtu) +
 	       vb_sim_ideal_ns(sim, f->dst, f->src, back ? f->bytes : 0, mtu);
 }
@@ -172,6 +194,18 @@ static void spread_flows(struct vb_spread *s, const struct vb_load *l, const str
 	vb_spread_of(s, v, n);
 }
 
+static void sum_groups(struct vb_report *r, const struct vb_load *l)
+{
+	for (uint32_t i = 0; i < vb_load_group_cnt(l); i++) {
+		struct vb_load_group_stats st;
+
+		vb_load_group_stats(l, i, &st);
+		r->group_sent += st.sent;
+		r->group_due += st.due;
+		r->group_received += st.received;
+	}
+}
+
 static void sum_network(struct vb_report *r, const struct vb_sim *sim)
 {
 	for (uint32_t i = 0; i < vb_sim_port_cnt(sim); i++) {
@@ -208,6 +242,7 @@ int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb
 		return -ENOMEM;
 	*r = (struct vb_report){0};
 	sum_flows(r, l, vb_sim_now(sim));
+	sum_groups(r, l);
 	sum_network(r, sim);
 	r->jain_ppm = jain_ppm(l, vb_sim_now(sim));
 	spread_flows(&r->fct_ns, l, sim, VB_REPORT_SIZES, false, v);

@@ -28,6 +28,8 @@ struct vb_report {
 	struct vb_spread slowdown_milli, slowdown_of_size[VB_REPORT_SIZES];
 	struct vb_counters counters; /* sums over all hosts */
 	uint64_t drops, marks, faults, pauses, paused_ns;
+	/* Messages to groups; those that members should have received, and have. */
+	uint64_t group_sent, group_due, group_received;
 	uint64_t depth_max;  /* bytes, the fullest port */
 	uint64_t depth_mean; /* bytes, at the port with the highest mean */
 	uint64_t hops, events, digest;

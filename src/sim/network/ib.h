@@ -35,6 +35,10 @@ struct vb_sim_ib_routes {
 	const uint8_t *sl;  /* [from * hosts + to]: VB_SIM_ANY_SL: the flow's own */
 	const struct vb_sl2vl *const *sl2vl; /* of each switch: [input * ports + output] */
 	const struct vb_sl2vl *host_sl2vl;   /* of each host */
+	/* Multicast tables, [switch * VB_SIM_GROUPS + group], of the groups whose bit is set;
+	 * others get trees of the simulator's. Port n is bit n + 1. */
+	const struct vb_port_mask *mft;
+	uint64_t mft_groups;
 };
 
 struct vb_sim_ib_config {

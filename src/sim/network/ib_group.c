@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multicast groups of a simulated InfiniBand: which hosts have joined, and what that makes of the
- * multicast tables of switches. A group takes one of the trees of tree.c, without the branches that
- * lead to no member, as a subnet manager would write it. IBA 10.5, 18.2.4.3; FAB-02
+ * multicast tables of switches. A group takes the tables that came with the routes, or else one of
+ * the trees of tree.c, without the branches that lead to no member, as a subnet manager would write
+ * it. IBA 10.5, 18.2.4.3; FAB-02
  */
 #include "base/assert.h"
 #include "sim/priv.h"
+#include "wire/pkey.h"
 
 #include <errno.h>
 #include <string.h>
@@ -95,10 +97,24 @@ static bool branch_cut(struct vb_sim *s, uint32_t sw, uint32_t group)
 	return true;
 }
 
+/* Entries from outside stay as they are, whoever joins and whatever becomes of links. */
+static bool entries_take(struct vb_sim *s, uint32_t group)
+{
+	const struct vb_sim_ib_routes *r = s->cfg.ib.routes;
+
+	if (!r || !r->mft || !(r->mft_groups >> group & 1))
+		return false;
+	for (uint32_t i = 0; i < s->switch_cnt; i++)
+		*entry_of(s, i, group) = r->mft[(size_t)i * VB_SIM_GROUPS + group];
+	return true;
+}
+
 static void group_fill(struct vb_sim *s, uint32_t group)
 {
 	bool cut = true;
 
+	if (entries_take(s, group))
+		return;
 	for (uint32_t i = 0; i < s->switch_cnt; i++)
 		entry_fill(s, i, group);
 	while (cut) {
@@ -137,13 +153,26 @@ uint16_t vb_sim_group_lid(const struct vb_sim *s, uint32_t group)
 	return s->ib ? (uint16_t)(VB_LID_MULTICAST + group) : 0;
 }
 
+void vb_sim_set_group_pkey(struct vb_sim *s, uint32_t group, uint16_t pkey)
+{
+	assert(group < VB_SIM_GROUPS);
+	if (s->ib)
+		s->ib->group_pkey[group] = (uint16_t)(pkey | 0x8000);
+}
+
 struct vb_gid vb_sim_group_gid(const struct vb_sim *s, uint32_t group)
 {
-	/* Of IPv4 over RoCE, or with the signature of IP over InfiniBand and the default P_Key. */
+	/* Of IPv4 over RoCE, or with the signature of IP over InfiniBand and a P_Key. RFC 4391 4 */
 	struct vb_gid gid = {{[10] = 0xff, 0xff, 239, 1, 0, 0}};
 
-	if (s->ib)
-		gid = (struct vb_gid){{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff}};
+	if (s->ib) {
+		uint16_t pkey = s->ib->group_pkey[group];
+
+		if (!pkey)
+			pkey = VB_PKEY_DEFAULT;
+		gid =
+		    (struct vb_gid){{0xff, 0x12, 0x40, 0x1b, (uint8_t)(pkey >> 8), (uint8_t)pkey}};
+	}
 	gid.b[15] = (uint8_t)(group + 1);
 	return gid;
 }
