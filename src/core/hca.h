@@ -359,6 +359,12 @@ struct vb_rq_source {
 void vb_qp_set_source(struct vb_qp *qp, struct vb_rq_source *s);
 void vb_srq_set_source(struct vb_srq *srq, struct vb_rq_source *s);
 bool vb_rq_fetched(struct vb_rq *rq, const struct vb_recv_wr *wr);
+/*
+ * The list of receives that a program has written is none: async SRQ_ERR, and nothing is fetched or
+ * posted any more. Receives that are there are used up; then a QP that needs one ends (QP_FATAL),
+ * and its peer hears of a remote operational error. IBA 10.2.9, 11.6.3.3
+ */
+void vb_srq_fail(struct vb_srq *srq);
 /* Looks for new ones now: those of a QP in ERR are flushed. */
 void vb_qp_fetch(struct vb_qp *qp, vb_time now);
 
