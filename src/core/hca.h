@@ -158,6 +158,8 @@ uint32_t vb_hca_qp_cnt(const struct vb_hca *h);
 
 /* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
+/* Port @port has no link any more: QPs that are armed migrate, if to another port. IBA 17.2.8.1 */
+void vb_hca_port_failed(struct vb_hca *h, uint8_t port, vb_time now);
 /* The addresses of this host have changed: the paths of all connected QPs say again whether their
  * receivers are on it. */
 void vb_hca_find_homes(struct vb_hca *h);
