@@ -150,7 +150,13 @@ static void conn_message_take(struct vb_cm_conn *c, const struct vb_path *path,
 	case VB_CM_SIDR_REP:
 		vb_cm_on_sidr_rep(c, path, m);
 		break;
-	default: /* LAP and APR move paths between ports, which RoCE has not. CMP-26 */
+	case VB_CM_LAP:
+		vb_cm_on_lap(c, path, m);
+		break;
+	case VB_CM_APR:
+		vb_cm_on_apr(c, path, m);
+		break;
+	default:
 		c->cm->cnt.rx_unmatched++;
 	}
 }
@@ -205,6 +211,15 @@ vb_time vb_cm_poll_timeout(const struct vb_cm *cm)
 	return vb_time_min(vb_heap_due(&cm->timers), vb_cm_park_due(&cm->park));
 }
 
+/* Only the peer itself speaks for its connections, by either of their paths. */
+static bool is_from_peer(const struct vb_cm_conn *c, const struct vb_path *path)
+{
+	const struct vb_path *alt = &c->qp.alt.path;
+
+	return vb_path_is_from(path, &c->qp.path) ||
+	       (vb_path_has_lid(alt) && vb_path_is_from(path, alt));
+}
+
 void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
 		      vb_time now)
 {
@@ -224,8 +239,7 @@ void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_
 	/* The ID of a SIDR request is the requester's, in the answer too. */
 	c = m.attr == VB_CM_SIDR_REP ? vb_cm_find(cm, VB_CM_BY_ID, 0, m.local_id)
 				     : conn_of_message(cm, &m);
-	/* Only the peer itself speaks for its connections. */
-	if (!c || !vb_path_is_from(path, &c->qp.path)) {
+	if (!c || !is_from_peer(c, path)) {
 		unmatched_message(cm, path, &m);
 		return;
 	}

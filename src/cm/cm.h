@@ -5,7 +5,8 @@
  * It finds out with a peer's connection manager what two QPs need to know of each other (RC, UC,
  * XRC), or the QP of a service (SIDR). It sends again what may have been lost, answers duplicates,
  * refuses stale connections and keeps a connection that has ended in timewait. It knows no
- * addresses of IP, no programs and no QPs: these belong to its caller.
+ * addresses of IP, no programs and no QPs: these belong to its caller. On InfiniBand the two agree
+ * on an alternate path as well, when they connect or later (LAP, APR).
  *
  * The contract is that of the adapter's core (core/hca.h): after each call take all messages by
  * vb_cm_poll_transmit() and all events by vb_cm_poll_event(), then wait until vb_cm_poll_timeout().
@@ -93,9 +94,12 @@ const struct vb_cm_counters *vb_cm_counters(const struct vb_cm *cm);
 const struct vb_cm_port_counters *vb_cm_port_counters(const struct vb_cm *cm);
 
 enum vb_cm_event_kind {
-	VB_CM_EVENT_MESSAGE,     /* REQ, REP, RTU, REJ, DREQ, DREP, SIDR_REQ or SIDR_REP: ev->msg */
+	/* REQ, REP, RTU, REJ, DREQ, DREP, LAP, APR, SIDR_REQ or SIDR_REP: ev->msg */
+	VB_CM_EVENT_MESSAGE,
 	VB_CM_EVENT_ESTABLISHED, /* by vb_cm_establish() */
-	VB_CM_EVENT_UNREACHABLE, /* REQ, REP, DREQ or SIDR_REQ (ev->msg.attr) was never answered */
+	/* REQ, REP, DREQ, LAP or SIDR_REQ (ev->msg.attr) was never answered. After a LAP the
+	 * connection stays as it was. */
+	VB_CM_EVENT_UNREACHABLE,
 	VB_CM_EVENT_TIMEWAIT_EXIT,
 	VB_CM_EVENT_KIND_CNT
 };
@@ -148,6 +152,13 @@ struct vb_cm_private {
 	uint32_t len;
 };
 
+/* The path by which a connection of InfiniBand can go on when its own fails. */
+struct vb_cm_alt {
+	struct vb_path path; /* LIDs 0: there is none. Its port is that of the connection's path. */
+	uint8_t rate;        /* static rate code, 0: the port's own */
+	uint8_t ack_timeout; /* 4.096 us * 2^n */
+};
+
 /* The contents of a REQ. The numbers are limited as their fields are. */
 struct vb_cm_request {
 	struct vb_path path; /* sgid, dgid, flow label, traffic class, hop limit, SL, LIDs, port */
@@ -165,6 +176,8 @@ struct vb_cm_request {
 	uint8_t cm_timeout;           /* of both sides' answers: 4.096 us * 2^n */
 	uint8_t max_cm_retries;       /* 0...15 */
 	bool srq, flow_control;
+	struct vb_path alt_path; /* the alternate path; LIDs 0: none */
+	uint8_t alt_rate, alt_packet_lifetime;
 	struct vb_cm_private private_data;
 };
 /* Idle: sends a REQ. */
@@ -185,8 +198,8 @@ struct vb_cm_reply_param {
 int vb_cm_reply(struct vb_cm_conn *c, const struct vb_cm_reply_param *r, vb_time now);
 /* After a REP: sends an RTU; the connection is established. */
 int vb_cm_ready(struct vb_cm_conn *c, const struct vb_cm_private *p);
-/* After a REQ or a REP: has a duplicate of it answered by an MRA, for which the peer then waits
- * 4.096 us * 2^@service_timeout. Nothing is sent before such a duplicate comes. CMP-11 */
+/* After a REQ, a REP or a LAP: has a duplicate of it answered by an MRA, for which the peer then
+ * waits 4.096 us * 2^@service_timeout. Nothing is sent before such a duplicate comes. CMP-11 */
 int vb_cm_delay(struct vb_cm_conn *c, uint8_t service_timeout);
 /* After a REQ or a REP: sends a REJ. @info: at most VB_CM_INFO_LEN bytes. */
 int vb_cm_reject(struct vb_cm_conn *c, uint16_t reason, const struct vb_cm_private *info,
@@ -195,6 +208,31 @@ int vb_cm_reject(struct vb_cm_conn *c, uint16_t reason, const struct vb_cm_priva
 int vb_cm_establish(struct vb_cm_conn *c);
 /* Established: sends a DREQ. After a DREQ: sends a DREP. -ENOTCONN otherwise. CMP-20 */
 int vb_cm_disconnect(struct vb_cm_conn *c, const struct vb_cm_private *p, vb_time now);
+
+/*
+ * Alternate paths of a connection of InfiniBand that is established. IBA 12.8; CMP-26
+ *
+ * vb_cm_load_alternate() asks the peer by a LAP for another one. -EINVAL: it is not established, an
+ * earlier LAP of either side has no answer yet, or a path has no LIDs. When the APR says that the
+ * peer has loaded it, vb_cm_conn_qp() has it; then both QPs get it, with the state REARM.
+ */
+struct vb_cm_alternate {
+	struct vb_path path;
+	uint8_t rate, packet_lifetime;
+	uint8_t cm_timeout; /* of the peer's answer: 4.096 us * 2^n */
+	struct vb_cm_private private_data;
+};
+int vb_cm_load_alternate(struct vb_cm_conn *c, const struct vb_cm_alternate *a, vb_time now);
+/* After a LAP: sends an APR with an enum vb_cm_apr_status. LOADED: vb_cm_conn_qp() has the path.
+ * @info: at most VB_CM_INFO_LEN bytes. -EINVAL: no LAP waits for an answer. */
+int vb_cm_answer_alternate(struct vb_cm_conn *c, uint8_t status, const struct vb_cm_private *info,
+			   const struct vb_cm_private *p);
+/* The QP has migrated: messages go by its alternate path as well from now on, and the old one is
+ * the alternate path. -EINVAL: there is none, or the connection is not established. */
+int vb_cm_migrate(struct vb_cm_conn *c);
+/* There was a LAP or a migration since it was established: a QP that is told its attributes anew
+ * gets the alternate path alone. */
+bool vb_cm_conn_has_lap(const struct vb_cm_conn *c);
 
 /* The contents of a SIDR_REQ. */
 struct vb_cm_sidr_request {
@@ -227,6 +265,7 @@ struct vb_cm_qp {
 	uint8_t retry_cnt, rnr_retry;
 	uint8_t ack_timeout; /* 4.096 us * 2^n, CMP-10 */
 	bool remote_srq;
+	struct vb_cm_alt alt; /* of InfiniBand; complete when the peer has agreed */
 };
 const struct vb_cm_qp *vb_cm_conn_qp(const struct vb_cm_conn *c);
 

@@ -32,6 +32,7 @@ void vb_cm_state_set(struct vb_cm_conn *c, enum vb_cm_state to)
 {
 	assert(transition_is_legal(c->state, to));
 	c->state = to;
+	c->lap = VB_CM_LAP_UNINIT; /* what was asked for is of a connection that is established */
 }
 
 /*

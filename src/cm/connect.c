@@ -15,19 +15,6 @@ static uint8_t retry_limit(uint8_t n)
 	return n > RETRY_MAX ? RETRY_MAX : n;
 }
 
-uint8_t vb_cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
-{
-	/* Twice the lifetime of a packet, and the larger of both once more unless it is far larger.
-	 */
-	int t = lifetime + 1;
-
-	if (t >= ack_delay)
-		t += ack_delay >= t - 1;
-	else
-		t = ack_delay + (t >= ack_delay - 1);
-	return (uint8_t)(t > 31 ? 31 : t);
-}
-
 /* Messages between two connections that know each other. */
 static struct vb_cm_msg conn_message(const struct vb_cm_conn *c, enum vb_cm_attr attr)
 {
@@ -62,27 +49,10 @@ static bool stale_refuse(struct vb_cm *cm, const struct vb_path *path, const str
 	return true;
 }
 
-static struct vb_cm_route route_of(const struct vb_cm_request *r, uint8_t ack_timeout)
+static struct vb_cm_req req_of(const struct vb_cm_request *r, const struct vb_cm_qp *qp)
 {
-	const struct vb_path *p = &r->path;
-	/* Over RoCE and through routers LIDs mean nothing at the other end. CMP-03 */
-	bool routed = p->hop_limit > 1;
+	const struct vb_cm_alt *alt = &qp->alt;
 
-	return (struct vb_cm_route){.local_gid = p->sgid,
-				    .remote_gid = p->dgid,
-				    .local_lid = routed ? 0xffff : p->slid,
-				    .remote_lid = routed ? 0xffff : p->dlid,
-				    .flow_label = p->flow_label,
-				    .rate = r->rate,
-				    .traffic_class = p->traffic_class,
-				    .hop_limit = p->hop_limit,
-				    .sl = p->sl,
-				    .subnet_local = !routed,
-				    .ack_timeout = ack_timeout};
-}
-
-static struct vb_cm_req req_of(const struct vb_cm_request *r, uint8_t ack_timeout)
-{
 	return (struct vb_cm_req){.service_id = r->service_id,
 				  .ca_guid = r->ca_guid,
 				  .ece_vendor = r->ece_vendor,
@@ -103,7 +73,11 @@ static struct vb_cm_req req_of(const struct vb_cm_request *r, uint8_t ack_timeou
 				  .mtu = r->mtu,
 				  .srq = r->srq,
 				  .pkey = r->pkey,
-				  .primary = route_of(r, ack_timeout)};
+				  .primary = vb_cm_route_of(&r->path, r->rate, qp->ack_timeout),
+				  .alternate =
+				      vb_path_has_lid(&alt->path)
+					  ? vb_cm_route_of(&alt->path, alt->rate, alt->ack_timeout)
+					  : (struct vb_cm_route){.rate = 0}};
 }
 
 int vb_cm_connect(struct vb_cm_conn *c, const struct vb_cm_request *r, vb_time now)
@@ -130,20 +104,17 @@ int vb_cm_connect(struct vb_cm_conn *c, const struct vb_cm_request *r, vb_time n
 				      vb_cm_ack_timeout(c->cm->cfg.ack_delay, r->packet_lifetime)};
 	m.tid = c->tid;
 	m.attr_mod = r->ece_options;
-	m.req = req_of(r, c->qp.ack_timeout);
+	if (vb_path_has_lid(&r->alt_path))
+		c->qp.alt = (struct vb_cm_alt){
+		    .path = r->alt_path,
+		    .rate = r->alt_rate,
+		    .ack_timeout = vb_cm_ack_timeout(c->cm->cfg.ack_delay, r->alt_packet_lifetime)};
+	m.req = req_of(r, &c->qp);
 	c->retries = r->max_cm_retries;
 	c->wait_ns = 2 * vb_cm_span(r->packet_lifetime) + vb_cm_span(r->cm_timeout);
 	vb_cm_state_set(c, VB_CM_STATE_REQ_SENT);
 	vb_cm_send_request(c, &m, now);
 	return 0;
-}
-
-static bool gid_is_usable(const struct vb_cm *cm, const struct vb_path *came,
-			  const struct vb_gid *gid)
-{
-	if (cm->cfg.gid_is_local)
-		return cm->cfg.gid_is_local(cm->cfg.gid_ctx, gid);
-	return vb_gid_eq(gid, &came->dgid);
 }
 
 /* A REQ names the GID that it comes from, or where there is none the LID: else answers to it would
@@ -154,17 +125,27 @@ static bool req_names_sender(const struct vb_path *path, const struct vb_cm_req 
 				     : r->primary.local_lid == path->slid;
 }
 
+static bool req_has_alternate(const struct vb_cm_req *r)
+{
+	static const struct vb_gid none = {{0}};
+
+	return !vb_gid_eq(&r->alternate.remote_gid, &none) || r->alternate.remote_lid;
+}
+
 /* 0, or why this REQ cannot be taken. CMP-17 */
 static uint16_t req_refusal(const struct vb_cm *cm, const struct vb_path *path,
 			    const struct vb_cm_req *r)
 {
 	static const struct vb_gid none = {{0}};
 
-	if (!req_names_sender(path, r) || !gid_is_usable(cm, path, &r->primary.remote_gid))
+	if (!req_names_sender(path, r) || !vb_cm_gid_is_usable(cm, path, &r->primary.remote_gid))
 		return VB_CM_REJ_INVALID_GID;
 	if (!vb_gid_eq(&r->alternate.remote_gid, &none) &&
-	    !gid_is_usable(cm, path, &r->alternate.remote_gid))
+	    !vb_cm_gid_is_usable(cm, path, &r->alternate.remote_gid))
 		return VB_CM_REJ_INVALID_ALT_GID;
+	if (vb_path_has_lid(path) && req_has_alternate(r) &&
+	    (!r->alternate.local_lid || !r->alternate.remote_lid))
+		return VB_CM_REJ_INVALID_ALT_LID;
 	if (r->mtu == 0 || r->mtu > MTU_MAX)
 		return VB_CM_REJ_INVALID_MTU;
 	if (r->transport > VB_CM_TRANSPORT_UC &&
@@ -207,6 +188,19 @@ static struct vb_cm_qp passive_qp(const struct vb_cm_req *r, const struct vb_pat
 				 .remote_srq = r->srq};
 }
 
+/* On RoCE an alternate path is not looked at. One that leads through a router has LIDs at the other
+ * end that say nothing here, and the peer hears that there is none. */
+static void alternate_take(struct vb_cm_conn *c, const struct vb_cm_req *r,
+			   const struct vb_path *came)
+{
+	if (!vb_path_has_lid(came) || !req_has_alternate(r))
+		return;
+	if (r->alternate.subnet_local)
+		c->qp.alt = vb_cm_alt_of(&r->alternate, came);
+	else
+		c->failover = VB_CM_FAILOVER_UNSUPPORTED;
+}
+
 bool vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
 		  vb_time now)
 {
@@ -234,6 +228,7 @@ bool vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_
 	c->tid = m->tid;
 	c->service_id = r->service_id;
 	c->qp = passive_qp(r, path);
+	alternate_take(c, r, path);
 	c->retries = r->max_cm_retries;
 	c->wait_ns = vb_cm_span(r->local_cm_timeout);
 	if (vb_cm_event_message(c, listener, path, m)) {
@@ -250,6 +245,13 @@ int vb_cm_delay(struct vb_cm_conn *c, uint8_t service_timeout)
 	struct vb_cm_msg m = conn_message(c, VB_CM_MRA);
 	bool passive = c->state == VB_CM_STATE_REQ_RCVD;
 
+	if (c->state == VB_CM_STATE_ESTABLISHED && c->lap == VB_CM_LAP_RCVD) {
+		m.tid = c->lap_tid;
+		m.mra = (struct vb_cm_mra){VB_CM_ABOUT_OTHER, service_timeout};
+		vb_cm_keep_answer(c, &m);
+		c->lap = VB_CM_LAP_MRA_SENT;
+		return 0;
+	}
 	if (!passive && c->state != VB_CM_STATE_REP_RCVD)
 		return -EINVAL;
 	m.mra.about = passive ? VB_CM_ABOUT_REQ : VB_CM_ABOUT_REP;
@@ -265,6 +267,8 @@ void vb_cm_on_mra(struct vb_cm_conn *c, const struct vb_cm_msg *m, vb_time now)
 		vb_cm_state_set(c, VB_CM_STATE_MRA_REQ_RCVD);
 	} else if (c->state == VB_CM_STATE_REP_SENT && m->mra.about == VB_CM_ABOUT_REP) {
 		vb_cm_state_set(c, VB_CM_STATE_MRA_REP_RCVD);
+	} else if (c->lap == VB_CM_LAP_SENT && m->mra.about == VB_CM_ABOUT_OTHER) {
+		c->lap = VB_CM_LAP_MRA_RCVD;
 	} else {
 		vb_cm_duplicate(c, VB_CM_MRA);
 		return;
@@ -291,6 +295,7 @@ int vb_cm_reply(struct vb_cm_conn *c, const struct vb_cm_reply_param *r, vb_time
 				   .resp_resources = r->responder_resources,
 				   .init_depth = r->initiator_depth,
 				   .target_ack_delay = c->cm->cfg.ack_delay,
+				   .failover = c->failover,
 				   .flow_control = r->flow_control,
 				   .srq = xrc || r->srq,
 				   .rnr_retry = retry_limit(r->rnr_retry),
@@ -317,7 +322,8 @@ static void rep_duplicate(struct vb_cm_conn *c, const struct vb_cm_msg *m)
 {
 	vb_cm_duplicate(c, VB_CM_REP);
 	if (c->remote_id == m->local_id &&
-	    (c->state == VB_CM_STATE_ESTABLISHED || c->state == VB_CM_STATE_MRA_REP_SENT))
+	    ((c->state == VB_CM_STATE_ESTABLISHED && c->answer_attr == VB_CM_RTU) ||
+	     c->state == VB_CM_STATE_MRA_REP_SENT))
 		vb_cm_answer_again(c);
 }
 
@@ -346,6 +352,8 @@ void vb_cm_on_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct
 	c->qp.initiator_depth = r->resp_resources;
 	c->qp.rnr_retry = r->rnr_retry;
 	c->qp.remote_srq = r->srq;
+	if (r->failover != VB_CM_FAILOVER_ACCEPTED)
+		c->qp.alt = (struct vb_cm_alt){.rate = 0};
 	c->qp.ack_timeout =
 	    vb_cm_ack_timeout(r->target_ack_delay, c->qp.ack_timeout ? c->qp.ack_timeout - 1 : 0);
 	vb_cm_state_set(c, VB_CM_STATE_REP_RCVD);

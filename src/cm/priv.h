@@ -14,6 +14,16 @@
 /* Answers to messages that belong to no connection wait here until they are taken. */
 #define VB_CM_STRAYS 64
 
+/* How far a LAP of an established connection is. IBA 12.9.8.7; numbers of the kernel's. */
+enum vb_cm_lap_state {
+	VB_CM_LAP_UNINIT, /* there was none */
+	VB_CM_LAP_IDLE,
+	VB_CM_LAP_SENT,
+	VB_CM_LAP_RCVD,
+	VB_CM_LAP_MRA_SENT,
+	VB_CM_LAP_MRA_RCVD,
+};
+
 /* How connections are found. Each index has chains of its own. */
 enum vb_cm_index {
 	VB_CM_BY_ID,         /* the local communication ID */
@@ -55,6 +65,10 @@ struct vb_cm_conn {
 	uint64_t service_id;
 	uint64_t local_guid, remote_guid; /* of the adapters */
 	struct vb_cm_qp qp;
+	enum vb_cm_lap_state lap; /* UNINIT but in ESTABLISHED */
+	uint64_t lap_tid;         /* of the peer's last LAP */
+	struct vb_cm_alt lap_alt; /* the path that the LAP under way is about */
+	uint8_t failover;         /* enum vb_cm_failover: for the REP */
 	/* The message that an answer is waited for, and the answer that duplicates are given. */
 	uint8_t request[VB_MAD_LEN], answer[VB_MAD_LEN];
 	enum vb_cm_attr request_attr, answer_attr;
@@ -134,8 +148,6 @@ void vb_cm_index_remove(struct vb_cm_conn *c, enum vb_cm_index i);
 /* conn.c */
 void vb_cm_state_set(struct vb_cm_conn *c, enum vb_cm_state to);
 void vb_cm_conn_free(struct vb_cm_conn *c);
-/* Tells the peer what a connection in its state asks for when it is given up. CMP-22 */
-void vb_cm_peer_tell(struct vb_cm_conn *c, vb_time now);
 /* Enters timewait: nothing is sent any more but answers to DREQs. CMP-21 */
 void vb_cm_timewait(struct vb_cm_conn *c, vb_time now);
 /* Ends what is being made: the peer is forgotten, the object can be used again. */
@@ -171,6 +183,21 @@ int vb_cm_event_message(struct vb_cm_conn *c, struct vb_cm_conn *listener,
 void vb_cm_event_raise(struct vb_cm_conn *c, enum vb_cm_event_kind kind);
 void vb_cm_events_drop(struct vb_cm_conn *c);
 
+/* alternate.c */
+struct vb_cm_route vb_cm_route_of(const struct vb_path *p, uint8_t rate, uint8_t ack_timeout);
+/* The other end's @r seen from here, at a packet's receiver that came by @came. */
+struct vb_cm_alt vb_cm_alt_of(const struct vb_cm_route *r, const struct vb_path *came);
+void vb_cm_on_lap(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m);
+void vb_cm_on_apr(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m);
+/* A LAP of this side has no answer yet. */
+static inline bool vb_cm_waits_for_apr(const struct vb_cm_conn *c)
+{
+	return c->lap == VB_CM_LAP_SENT || c->lap == VB_CM_LAP_MRA_RCVD;
+}
+/* A local port answers for @gid, of a message that came by @came. */
+bool vb_cm_gid_is_usable(const struct vb_cm *cm, const struct vb_path *came,
+			 const struct vb_gid *gid);
+
 /* connect.c, disconnect.c, reject.c, sidr.c: one for each message that comes. A REQ and a SIDR_REQ
  * return false when nobody listens for them; then nothing has happened. */
 bool vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
@@ -197,6 +224,8 @@ void vb_cm_reject_send(struct vb_cm_conn *c, enum vb_cm_about about, uint16_t re
 		       const struct vb_cm_private *info, const struct vb_cm_private *p);
 /* Answers a SIDR_REQ of a service that nobody listens for. */
 void vb_cm_sidr_refuse(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
+/* Tells the peer what a connection in its state asks for when it is given up. CMP-22 */
+void vb_cm_peer_tell(struct vb_cm_conn *c, vb_time now);
 /* Sends a DREQ, which is repeated as a REQ is. */
 void vb_cm_dreq_send(struct vb_cm_conn *c, const struct vb_cm_private *p, vb_time now);
 

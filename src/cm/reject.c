@@ -76,6 +76,11 @@ void vb_cm_on_rej(struct vb_cm_conn *c, const struct vb_path *path, const struct
 {
 	bool stale = m->rej.reason == VB_CM_REJ_STALE_CONN;
 
+	/* Once there was a LAP the kernel's goes on as well. CMP-16 */
+	if (c->lap != VB_CM_LAP_UNINIT && c->lap != VB_CM_LAP_SENT) {
+		vb_cm_duplicate(c, VB_CM_REJ);
+		return;
+	}
 	switch (c->state) {
 	case VB_CM_STATE_REQ_SENT:
 	case VB_CM_STATE_MRA_REQ_RCVD:

@@ -54,6 +54,7 @@ static void qp_fill(struct vb_cm_conn *c, const struct vb_cm_saved *s)
 {
 	c->qp = s->qp;
 	c->qp.ack_timeout &= 31;
+	c->qp.alt.ack_timeout &= 31;
 	c->qp.rq_psn = vb_psn(s->qp.rq_psn.v);
 	c->qp.sq_psn = vb_psn(s->qp.sq_psn.v);
 }

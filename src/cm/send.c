@@ -191,7 +191,9 @@ static void request_fail(struct vb_cm_conn *c, vb_time now)
 	VB_ASSERT_ALL(c->request_attr != 0 && c->retries_left == 0);
 	vb_cm_stop_request(c);
 	vb_cm_event_raise(c, VB_CM_EVENT_UNREACHABLE);
-	if (c->state == VB_CM_STATE_DREQ_SENT)
+	if (vb_cm_waits_for_apr(c))
+		c->lap = VB_CM_LAP_IDLE;
+	else if (c->state == VB_CM_STATE_DREQ_SENT)
 		vb_cm_timewait(c, now);
 	else
 		vb_cm_conn_reset(c);

@@ -158,6 +158,8 @@ uint32_t vb_hca_qp_cnt(const struct vb_hca *h);
 
 /* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
+/* Port @port has no link any more: QPs that are armed migrate, if to another port. IBA 17.2.8.1 */
+void vb_hca_port_failed(struct vb_hca *h, uint8_t port, vb_time now);
 /* The addresses of this host have changed: the paths of all connected QPs say again whether their
  * receivers are on it. */
 void vb_hca_find_homes(struct vb_hca *h);
@@ -359,6 +361,12 @@ struct vb_rq_source {
 void vb_qp_set_source(struct vb_qp *qp, struct vb_rq_source *s);
 void vb_srq_set_source(struct vb_srq *srq, struct vb_rq_source *s);
 bool vb_rq_fetched(struct vb_rq *rq, const struct vb_recv_wr *wr);
+/*
+ * The list of receives that a program has written is none: async SRQ_ERR, and nothing is fetched or
+ * posted any more. Receives that are there are used up; then a QP that needs one ends (QP_FATAL),
+ * and its peer hears of a remote operational error. IBA 10.2.9, 11.6.3.3
+ */
+void vb_srq_fail(struct vb_srq *srq);
 /* Looks for new ones now: those of a QP in ERR are flushed. */
 void vb_qp_fetch(struct vb_qp *qp, vb_time now);
 

@@ -20,9 +20,10 @@ enum vb_qp_type {
 	VB_QPT_UD = 4,
 	VB_QPT_XRC_INI = 9,
 	VB_QPT_XRC_TGT = 10,
-	VB_QPT_GSI = 0x100, /* QP1 of a port; this and the next are never verbs types */
+	VB_QPT_GSI = 0x100, /* QP1 of a port; this and the next ones are never verbs types */
 	VB_QPT_DCI = 0x101,
 	VB_QPT_DCT = 0x102,
+	VB_QPT_SMI = 0x103, /* QP0 of a port: its agents have it, and no QP is of this type */
 };
 
 enum vb_qp_state {
@@ -60,7 +61,7 @@ enum vb_access {
 	VB_ACCESS_KNOWN = 0x3ff | VB_ACCESS_OPTIONAL,
 };
 
-/* Numbers of ibv_mig_state. */
+/* How a QP stands to a migration of its path; numbers of ibv_mig_state. IBA 17.2.8 */
 enum vb_mig_state { VB_MIG_MIGRATED, VB_MIG_REARM, VB_MIG_ARMED };
 
 /* One for each row of the table. */
@@ -138,6 +139,8 @@ enum vb_async {
 	VB_ASYNC_QP_ACCESS_ERR = 3,
 	VB_ASYNC_COMM_EST = 4,
 	VB_ASYNC_SQ_DRAINED = 5,
+	VB_ASYNC_PATH_MIG = 6,
+	VB_ASYNC_PATH_MIG_ERR = 7,
 	VB_ASYNC_SRQ_ERR = 14,
 	VB_ASYNC_SRQ_LIMIT_REACHED = 15,
 	VB_ASYNC_QP_LAST_WQE_REACHED = 16,
@@ -249,12 +252,23 @@ struct vb_qp_cap {
 
 #define VB_QP_AV_MAX 32
 
+/* Where a connected QP of InfiniBand migrates to when its path fails. IBA 17.2.8 */
+struct vb_alt_path {
+	struct vb_path path;      /* and by which port */
+	uint32_t kbps;            /* its static rate as in vb_ah */
+	uint8_t av[VB_QP_AV_MAX]; /* the consumer's own words for it, kept as they are */
+	uint16_t pkey_index;
+	uint8_t timeout;   /* as vb_qp_attr.timeout */
+	uint8_t is_loaded; /* out: the QP can migrate to it, which it has not done yet */
+};
+
 struct vb_qp_attr {
 	enum vb_qp_state qp_state, cur_qp_state;
 	enum vb_mtu path_mtu;
 	uint32_t qkey;
 	uint32_t rq_psn, sq_psn; /* upper 8 bits are ignored, as on a NIC */
 	struct vb_qp_cap cap;
+	struct vb_alt_path alt;
 	uint8_t av[VB_QP_AV_MAX]; /* with path: the consumer's own words for it, kept as they are */
 	/* From here on: the fields that every packet needs. */
 	uint32_t dest_qpn;
@@ -269,7 +283,7 @@ struct vb_qp_attr {
 	uint8_t timeout;                  /* exponent: 4.096 us * 2^timeout, 0 = infinite */
 	uint8_t retry_cnt;                /* 0...7 */
 	uint8_t rnr_retry;                /* 0...7, 7 = infinite */
-	enum vb_mig_state path_mig_state; /* only MIGRATED exists */
+	enum vb_mig_state path_mig_state; /* but of InfiniBand, MIGRATED */
 };
 
 #endif

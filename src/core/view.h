@@ -38,7 +38,17 @@ enum vb_rewind_why {
 	VB_REWIND_NAK,
 	VB_REWIND_IMPLIED_NAK,
 	VB_REWIND_RNR,
+	VB_REWIND_MIGRATED, /* to the alternate path; never that of RETRY_ENDED */
 	VB_REWIND_CNT
+};
+
+/* Why a QP migrated to its alternate path; argument of the MIGRATED event. */
+enum vb_apm_why {
+	VB_APM_RETRIES,  /* the retries on the old one were used up */
+	VB_APM_PEER,     /* the peer has migrated */
+	VB_APM_CONSUMER, /* ibv_modify_qp(3) */
+	VB_APM_PORT,     /* the port of the old one is down */
+	VB_APM_CNT
 };
 
 /* Why the window changed; argument of the SLOW_RESTART event. */

@@ -277,6 +277,8 @@ uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, const struct vb_ucma_ad
 uint16_t vb_ucma_pkey(const struct vb_ucma_id *id);
 /* Its index in the table of the port, 0 where it is not there. */
 uint16_t vb_ucma_pkey_index(const struct vb_ucma_id *id);
+/* The entry of @port's table with @pkey, or 0. */
+uint16_t vb_ucma_pkey_index_at(const struct vb_ucma_ib_port *port, uint16_t pkey);
 
 /* resolve.c */
 int vb_ucma_resolve_addr(struct vb_ucma_id *id, const struct vb_ucma_addr *src,

@@ -359,6 +359,9 @@ static void on_message(struct vb_ucma_id *id, const struct vb_cm_event *ev)
 	case VB_CM_SIDR_REP:
 		on_sidr_rep(id, ev);
 		break;
+	case VB_CM_LAP: /* librdmacm has no event for it, and no call that loads a path */
+		(void)vb_cm_answer_alternate(ev->conn, VB_CM_APR_UNSUPPORTED, NULL, NULL);
+		break;
 	default:
 		break;
 	}

@@ -61,6 +61,7 @@ import case_subnet_admin  # noqa: E402,F401
 import case_subnet_diags  # noqa: E402,F401
 import case_subnet_multicast  # noqa: E402,F401
 import case_subnet_routing  # noqa: E402,F401
+import case_subnet_apm  # noqa: E402,F401
 import case_subnet_verbs  # noqa: E402,F401
 import case_sweep  # noqa: E402,F401
 import case_top  # noqa: E402,F401

@@ -287,4 +287,46 @@ static inline int raw_open(void **state)
 
 #define RAW_TEST(f) cmocka_unit_test_setup_teardown(f, raw_open, verbs_close)
 
+/* A shared receive queue as a program keeps it: a list through the WQEs. */
+struct raw_srq {
+	struct mlx5dv_srq dv;
+	uint16_t posted;
+};
+
+static inline struct mlx5_wqe_srq_next_seg *srq_wqe(const struct raw_srq *s, uint32_t i)
+{
+	return (void *)((uint8_t *)s->dv.buf + i * s->dv.stride);
+}
+
+static inline void srq_show(struct raw_srq *s, struct ibv_srq *ibv)
+{
+	struct mlx5dv_obj obj = {.srq = {ibv, &s->dv}};
+
+	*s = (struct raw_srq){.dv = {.comp_mask = MLX5DV_SRQ_MASK_SRQN}};
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ), 0);
+	assert_int_equal(s->dv.comp_mask, MLX5DV_SRQ_MASK_SRQN);
+	assert_int_equal(s->dv.srqn, ibv->handle);
+}
+
+static inline uint32_t srq_post(struct raw_srq *s, size_t off, uint32_t len)
+{
+	uint32_t i = s->dv.head;
+	struct mlx5_wqe_data_seg *d = (void *)(srq_wqe(s, i) + 1);
+
+	assert_int_not_equal(s->dv.head, s->dv.tail);
+	mlx5dv_set_data_seg(d, len, mr->lkey, (uintptr_t)buf + off);
+	if (s->dv.stride > 32)
+		mlx5dv_set_data_seg(d + 1, 0, MLX5_INVALID_LKEY, 0);
+	s->dv.head = be16toh(srq_wqe(s, i)->next_wqe_index);
+	s->posted++;
+	__atomic_store_n(s->dv.dbrec, htobe32(s->posted), __ATOMIC_RELEASE);
+	return i;
+}
+
+static inline void srq_put_back(struct raw_srq *s, uint16_t i)
+{
+	srq_wqe(s, s->dv.tail)->next_wqe_index = htobe16(i);
+	s->dv.tail = i;
+}
+
 #endif

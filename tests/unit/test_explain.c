@@ -504,6 +504,18 @@ static void timeline__of_timeouts_and_naks_adds_up(void **state)
 	assert_non_null(strstr(row[cnt - 1].text, "after 2.020 ms"));
 }
 
+static void timeline__of_a_migration(void **state)
+{
+	static struct vb_row row[VB_ROWS_MAX];
+	struct vb_trace_event ev = {.id = VB_TRACE_MIGRATED, .arg = {2, 11, 21, VB_APM_PORT}};
+
+	(void)state;
+	fresh();
+	vb_qp_history_add(&history, &ev, &view);
+	assert_int_equal(vb_timeline(&history, NULL, row), 1);
+	assert_non_null(strstr(row[0].text, "port 2, LID 11 to 21, because the port is down"));
+}
+
 static void timeline__any_bytes_are_safe(void **state)
 {
 	static struct vb_row row[VB_ROWS_MAX];
@@ -574,6 +586,7 @@ int main(void)
 	    cmocka_unit_test(timeline__rnr_storm_adds_up),
 	    cmocka_unit_test(timeline__of_one_nak_adds_up),
 	    cmocka_unit_test(timeline__of_timeouts_and_naks_adds_up),
+	    cmocka_unit_test(timeline__of_a_migration),
 	    cmocka_unit_test(timeline__any_bytes_are_safe),
 	    cmocka_unit_test(words__of_times),
 	};

@@ -11,9 +11,10 @@
 
 static struct vb_refusal why;
 
-static const char *const type_name[] = {"RC", "UC", "UD", "INI", "TGT", "GSI", "DCI", "DCT"};
-static const enum vb_qp_type type_of[] = {VB_QPT_RC,      VB_QPT_UC,  VB_QPT_UD,  VB_QPT_XRC_INI,
-					  VB_QPT_XRC_TGT, VB_QPT_GSI, VB_QPT_DCI, VB_QPT_DCT};
+static const char *const type_name[] = {"RC", "UC", "UD", "INI", "TGT", "SMI", "GSI", "DCI", "DCT"};
+static const enum vb_qp_type type_of[] = {VB_QPT_RC,      VB_QPT_UC,      VB_QPT_UD,
+					  VB_QPT_XRC_INI, VB_QPT_XRC_TGT, VB_QPT_SMI,
+					  VB_QPT_GSI,     VB_QPT_DCI,     VB_QPT_DCT};
 #define TYPES (sizeof type_of / sizeof type_of[0])
 
 static const char *const state_name[VB_QPS_CNT] = {"RESET", "INIT", "RTR", "RTS",
@@ -36,7 +37,7 @@ struct row {
 	const char *from, *to, *types, *required, *optional;
 };
 
-#define SENDS "RC UC UD INI TGT GSI DCI"
+#define SENDS "RC UC UD INI TGT SMI GSI DCI"
 #define ANY SENDS " DCT"
 
 /* A pair of states that has no row for a type is illegal for it. */
@@ -44,28 +45,28 @@ static const struct row rows[] = {
     {"RESET", "RESET", ANY, "", ""},
     {"RESET", "INIT", "RC UC INI TGT", "PKEY_INDEX PORT ACCESS", ""},
     {"RESET", "INIT", "UD", "PKEY_INDEX PORT QKEY", ""},
-    {"RESET", "INIT", "GSI", "PKEY_INDEX QKEY", ""},
+    {"RESET", "INIT", "SMI GSI", "PKEY_INDEX QKEY", ""},
     {"INIT", "INIT", "RC UC INI TGT", "", "PKEY_INDEX PORT ACCESS"},
     {"INIT", "INIT", "UD", "", "PKEY_INDEX PORT QKEY"},
-    {"INIT", "INIT", "GSI", "", "PKEY_INDEX QKEY"},
+    {"INIT", "INIT", "SMI GSI", "", "PKEY_INDEX QKEY"},
     {"INIT", "RTR", "RC TGT", "AV PATH_MTU DEST_QPN RQ_PSN MAX_DEST_RD MIN_RNR",
      "ALT_PATH ACCESS PKEY_INDEX"},
     {"INIT", "RTR", "UC INI", "AV PATH_MTU DEST_QPN RQ_PSN", "ALT_PATH ACCESS PKEY_INDEX"},
-    {"INIT", "RTR", "UD GSI", "", "PKEY_INDEX QKEY"},
+    {"INIT", "RTR", "UD SMI GSI", "", "PKEY_INDEX QKEY"},
     {"RTR", "RTS", "RC", "TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_RD",
      "CUR_STATE ALT_PATH ACCESS PATH_MIG MIN_RNR"},
     {"RTR", "RTS", "INI", "TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_RD",
      "CUR_STATE ALT_PATH ACCESS PATH_MIG"},
     {"RTR", "RTS", "TGT", "TIMEOUT SQ_PSN", "CUR_STATE ALT_PATH ACCESS MIN_RNR PATH_MIG"},
     {"RTR", "RTS", "UC", "SQ_PSN", "CUR_STATE ALT_PATH ACCESS PATH_MIG"},
-    {"RTR", "RTS", "UD GSI", "SQ_PSN", "CUR_STATE QKEY"},
+    {"RTR", "RTS", "UD SMI GSI", "SQ_PSN", "CUR_STATE QKEY"},
     {"RTS", "RTS", "RC TGT", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG MIN_RNR"},
     {"RTS", "RTS", "UC INI", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG"},
-    {"RTS", "RTS", "UD GSI", "", "CUR_STATE QKEY"},
+    {"RTS", "RTS", "UD SMI GSI", "", "CUR_STATE QKEY"},
     {"RTS", "SQD", SENDS, "", "NOTIFY"},
     {"SQD", "RTS", "RC TGT", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG MIN_RNR"},
     {"SQD", "RTS", "UC INI", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG"},
-    {"SQD", "RTS", "UD GSI", "", "CUR_STATE QKEY"},
+    {"SQD", "RTS", "UD SMI GSI", "", "CUR_STATE QKEY"},
     {"SQD", "SQD", "RC", "",
      "PORT AV TIMEOUT RETRY_CNT RNR_RETRY MAX_RD MAX_DEST_RD ALT_PATH ACCESS PKEY_INDEX MIN_RNR "
      "PATH_MIG"},
@@ -74,8 +75,8 @@ static const struct row rows[] = {
     {"SQD", "SQD", "TGT", "",
      "PORT AV TIMEOUT MAX_DEST_RD ALT_PATH ACCESS PKEY_INDEX MIN_RNR PATH_MIG"},
     {"SQD", "SQD", "UC", "", "AV ALT_PATH ACCESS PKEY_INDEX PATH_MIG"},
-    {"SQD", "SQD", "UD GSI", "", "PKEY_INDEX QKEY"},
-    {"SQE", "RTS", "UD GSI", "", "CUR_STATE QKEY"},
+    {"SQD", "SQD", "UD SMI GSI", "", "PKEY_INDEX QKEY"},
+    {"SQE", "RTS", "UD SMI GSI", "", "CUR_STATE QKEY"},
     {"SQE", "RTS", "UC", "", "CUR_STATE ACCESS"},
     {"INIT", "RESET", ANY, "", ""},
     {"RTR", "RESET", ANY, "", ""},

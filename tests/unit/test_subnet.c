@@ -147,8 +147,10 @@ static void by_lid__to_an_enhanced_port_0(void **state)
 		assert_int_equal(vb_subnet_send(&net, &m, now), i);
 	}
 	assert_true(m.at.node == SWITCH_B && m.at.port == 0 && m.path_bits == 3);
-	/* It has the capabilities, the GUIDs and the agents of an adapter's port. */
-	assert_int_equal(p.cap_mask, info_of(HOST_B, 2)->cap_mask);
+	/* It has the capabilities, the GUIDs and the agents of an adapter's port, but no QPs, and
+	 * so no automatic path migration. */
+	assert_int_equal(p.cap_mask | 1u << 5, info_of(HOST_B, 2)->cap_mask);
+	assert_int_equal(p.cap_mask >> 5 & 1, 0);
 	memset(m.mad + VB_SMP_DATA_AT, 0, VB_SMP_DATA_LEN);
 	vb_smp_put64(m.mad, 1, 0x1c0);
 	assert_int_equal(ask_directed(VB_MAD_METHOD_SET, VB_SMP_GUID_INFO, 0, to_switch_b, 2), 0);

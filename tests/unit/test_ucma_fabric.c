@@ -469,6 +469,109 @@ static void partition__of_af_ib(void **state)
 	assert_int_equal(qp_attr(client, id, 1).pkey_index, 2);
 }
 
+enum { MASK_ALT_PATH = 1 << 14, MASK_PATH_MIG_STATE = 1 << 18 };
+
+/* A REQ of host 1, as of another connection manager there, with an alternate path. Its message @m
+ * and the id at the server. */
+static uint32_t request_with_alternate(struct vb_cm_msg *m, const struct vb_path *from)
+{
+	uint32_t id;
+	uint8_t mad[VB_MAD_LEN];
+
+	(void)connected_pair(&id);
+	*m = net.last;
+	m->local_id ^= 0x5555;
+	m->req.qpn = 0x999;
+	m->req.alternate = m->req.primary;
+	m->req.alternate.local_lid = 16;
+	m->req.alternate.remote_lid = 33;
+	m->req.alternate.sl = 4;
+	m->req.alternate.rate = 2;
+	m->req.alternate.ack_timeout = 19;
+	vb_cm_msg_emit(m, mad);
+	vb_ucma_handle_mad(net.host[1].u, from, mad, net.now);
+	return ucma_event(&net, server, VB_UCMA_EV_CONNECT_REQUEST).id;
+}
+
+/* CMP-26, IBT-37: the QP of a request with an alternate path gets it, and is armed; the connection
+ * manager follows it when the program says that it has migrated. A LAP is answered. */
+static void connection__with_an_alternate_path(void **state)
+{
+	const struct vb_path from = {.slid = 17, .dlid = 32, .port = 2};
+	struct vb_cm_msg m, rtu = {.attr = VB_CM_RTU}, lap = {.attr = VB_CM_LAP};
+	struct vb_ucma_notify migrated = {.event = 6}; /* IBV_EVENT_PATH_MIG */
+	struct vb_ucma_qp_attr a;
+	uint8_t mad[VB_MAD_LEN];
+	uint32_t id;
+
+	(void)state;
+	id = migrated.id = request_with_alternate(&m, &from);
+	a = qp_attr(server, id, 2);
+	assert_true(a.mask & MASK_ALT_PATH && !(a.mask & MASK_PATH_MIG_STATE));
+	assert_int_equal(a.alt_ah.dlid, 16);
+	assert_int_equal(a.alt_ah.src_path_bits, 1);
+	assert_int_equal(a.alt_ah.sl, 4);
+	assert_int_equal(a.alt_ah.static_rate, 2);
+	assert_int_equal(a.alt_ah.is_global, 0);
+	assert_true(a.alt_port_num == 2 && a.alt_ah.port_num == 2);
+	assert_int_equal(a.alt_timeout, 19);
+	assert_int_equal(a.alt_pkey_index, a.pkey_index);
+	assert_int_equal(a.ah.dlid, 17);
+	a = qp_attr(server, id, 3);
+	assert_true(a.mask & MASK_PATH_MIG_STATE && !(a.mask & MASK_ALT_PATH));
+	assert_int_equal(a.path_mig_state, 1);
+	/* Nothing to follow yet. */
+	assert_int_equal(UCMA_CALL(&net, server, VB_UCMA_NOTIFY, migrated), -EINVAL);
+	net.lose = 1u << (VB_CM_REP - VB_CM_ATTR_FIRST);
+	assert_int_equal(ucma_accept(&net, server, id, 0x200, 0x222, ""), 0);
+	rtu.tid = m.tid;
+	rtu.local_id = lap.local_id = m.local_id;
+	rtu.remote_id = lap.remote_id = net.last.local_id;
+	vb_cm_msg_emit(&rtu, mad);
+	vb_ucma_handle_mad(net.host[1].u, &from, mad, net.now);
+	(void)ucma_event(&net, server, VB_UCMA_EV_ESTABLISHED);
+	lap.lap.remote_qpn = 0x222;
+	lap.lap.alternate = m.req.alternate;
+	lap.lap.alternate.remote_lid = 32;
+	net.lose = 1u << (VB_CM_APR - VB_CM_ATTR_FIRST);
+	vb_cm_msg_emit(&lap, mad);
+	vb_ucma_handle_mad(net.host[1].u, &from, mad, net.now);
+	ucma_settle(&net);
+	assert_int_equal(net.last.attr, VB_CM_APR);
+	assert_int_equal(net.last.apr.status, VB_CM_APR_UNSUPPORTED);
+	ucma_no_event(&net, server);
+	assert_int_equal(UCMA_CALL(&net, server, VB_UCMA_NOTIFY, migrated), 0);
+	/* Its old path is what it may be armed with next. */
+	a = qp_attr(server, id, 3);
+	assert_int_equal(a.mask, MASK_ALT_PATH | MASK_PATH_MIG_STATE);
+	assert_int_equal(a.alt_ah.dlid, 17);
+	net.lose = 1u << (VB_CM_DREQ - VB_CM_ATTR_FIRST);
+	assert_int_equal(ucma_disconnect(&net, server, id), 0);
+	assert_int_equal(net.last.attr, VB_CM_DREQ);
+	assert_int_equal(net.last_path.dlid, 16);
+	assert_int_equal(net.last_path.slid, 33);
+}
+
+/* One that begins at no port of the device is not the QP's. */
+static void connection__with_a_foreign_path(void **state)
+{
+	const struct vb_path from = {.slid = 17, .dlid = 32, .port = 2};
+	struct vb_cm_msg m;
+	uint8_t mad[VB_MAD_LEN];
+	uint32_t id;
+
+	(void)state;
+	(void)request_with_alternate(&m, &from);
+	m.local_id ^= 0x3333;
+	m.req.qpn = 0x888;
+	m.req.alternate.remote_lid = 50;
+	vb_cm_msg_emit(&m, mad);
+	vb_ucma_handle_mad(net.host[1].u, &from, mad, net.now);
+	id = ucma_event(&net, server, VB_UCMA_EV_CONNECT_REQUEST).id;
+	assert_false(qp_attr(server, id, 2).mask & MASK_ALT_PATH);
+	assert_false(qp_attr(server, id, 3).mask & MASK_PATH_MIG_STATE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -478,6 +581,8 @@ int main(void)
 	    TEST(route__errors),
 	    TEST(connection__goes_by_lid),
 	    TEST(connection__through_a_router),
+	    TEST(connection__with_an_alternate_path),
+	    TEST(connection__with_a_foreign_path),
 	    TEST(stranger__by_another_lid),
 	    TEST(service__of_datagrams),
 	    TEST(sidr__senders_by_lid),

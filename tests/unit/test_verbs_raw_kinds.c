@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues that a program writes by itself, of every kind but datagrams: UC, shared receive queues,
+ * Queues that a program writes by itself, of every kind but datagrams: UC,
  * XRC and DC, entries of 128 bytes, CQs that are armed by a store, signatures.
  */
 #include "raw_env.h"
@@ -32,120 +32,6 @@ static void test_uc(void **state)
 	raw_post(&a, MLX5_OPCODE_ATOMIC_FA, 0, 0);
 	(void)raw_next_of(&a, MLX5_CQE_REQ_ERR, 1);
 	raw_free(&a, &b);
-}
-
-/* A shared receive queue as a program keeps it: a list through the WQEs. */
-struct raw_srq {
-	struct mlx5dv_srq dv;
-	uint16_t posted;
-};
-
-static struct mlx5_wqe_srq_next_seg *srq_wqe(const struct raw_srq *s, uint32_t i)
-{
-	return (void *)((uint8_t *)s->dv.buf + i * s->dv.stride);
-}
-
-static void srq_show(struct raw_srq *s, struct ibv_srq *ibv)
-{
-	struct mlx5dv_obj obj = {.srq = {ibv, &s->dv}};
-
-	*s = (struct raw_srq){.dv = {.comp_mask = MLX5DV_SRQ_MASK_SRQN}};
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ), 0);
-	assert_int_equal(s->dv.comp_mask, MLX5DV_SRQ_MASK_SRQN);
-	assert_int_equal(s->dv.srqn, ibv->handle);
-}
-
-static uint32_t srq_post(struct raw_srq *s, size_t off, uint32_t len)
-{
-	uint32_t i = s->dv.head;
-	struct mlx5_wqe_data_seg *d = (void *)(srq_wqe(s, i) + 1);
-
-	assert_int_not_equal(s->dv.head, s->dv.tail);
-	mlx5dv_set_data_seg(d, len, mr->lkey, (uintptr_t)buf + off);
-	if (s->dv.stride > 32)
-		mlx5dv_set_data_seg(d + 1, 0, MLX5_INVALID_LKEY, 0);
-	s->dv.head = be16toh(srq_wqe(s, i)->next_wqe_index);
-	s->posted++;
-	__atomic_store_n(s->dv.dbrec, htobe32(s->posted), __ATOMIC_RELEASE);
-	return i;
-}
-
-static void srq_put_back(struct raw_srq *s, uint16_t i)
-{
-	srq_wqe(s, s->dv.tail)->next_wqe_index = htobe16(i);
-	s->dv.tail = i;
-}
-
-/* IBT-43: receives of an SRQ, of two QPs in turns, so that WQEs come back out of order. */
-static void test_srq(void **state)
-{
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 2}};
-	struct ibv_srq *srq = ibv_create_srq(pd, &init);
-	struct raw_srq s;
-
-	(void)state;
-	assert_non_null(srq);
-	srq_show(&s, srq);
-	a = b = (struct raw_end){.at = 0};
-	a.end = end_new(IBV_QPT_RC, NULL, NULL);
-	b.end = end_new(IBV_QPT_RC, NULL, srq);
-	verbs_connect(a.end.qp, b.end.qp, false);
-	raw_show(&a);
-	raw_show(&b);
-	for (int round = 0; round < 40; round++) {
-		uint32_t index[3];
-		struct mlx5_cqe64 e;
-
-		for (unsigned i = 0; i < 3; i++)
-			index[i] = srq_post(&s, 200000 + 1000 * i, 100);
-		for (unsigned i = 0; i < 3; i++) {
-			uint16_t at = a.sent;
-			char text[2] = {(char)('a' + round % 26), (char)('0' + i)};
-
-			raw_begin(&a);
-			raw_inline(&a, text, 2);
-			raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
-			(void)raw_next_of(&a, MLX5_CQE_REQ, at);
-			assert_memory_equal(buf + 200000 + 1000 * i - 0, text, 2);
-		}
-		for (int i = 0; i < 3; i++) {
-			e = raw_next_of(&b, MLX5_CQE_RESP_SEND, (uint16_t)index[i]);
-			assert_int_equal(be32toh(e.srqn_uidx), srq->handle);
-		}
-		/* The last one first. */
-		for (int i = 3; i-- > 0;)
-			srq_put_back(&s, (uint16_t)index[i]);
-	}
-	raw_free(&a, &b);
-	assert_int_equal(ibv_destroy_srq(srq), 0);
-}
-
-/* A list that leads out of the SRQ, and round and round: nothing else is reached. */
-static void test_srq_broken(void **state)
-{
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
-	struct ibv_srq *srq = ibv_create_srq(pd, &init);
-	struct raw_srq s;
-
-	(void)state;
-	srq_show(&s, srq);
-	a = b = (struct raw_end){.at = 0};
-	a.end = end_new(IBV_QPT_RC, NULL, NULL);
-	b.end = end_new(IBV_QPT_RC, NULL, srq);
-	verbs_connect(a.end.qp, b.end.qp, false);
-	raw_show(&a);
-	raw_show(&b);
-	for (uint32_t i = 0; i < 8; i++)
-		srq_wqe(&s, i)->next_wqe_index = htobe16((uint16_t)(0xfff8 + (i & 1)));
-	mlx5dv_set_data_seg((void *)(srq_wqe(&s, 0) + 1), 100, mr->lkey, (uintptr_t)buf + 200000);
-	__atomic_store_n(s.dv.dbrec, htobe32(60000), __ATOMIC_RELEASE);
-	raw_begin(&a);
-	raw_inline(&a, "x", 1);
-	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
-	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
-	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
-	raw_free(&a, &b);
-	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
 static void send_to_b(uint8_t flags)
@@ -580,8 +466,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(test_uc),
-	    RAW_TEST(test_srq),
-	    RAW_TEST(test_srq_broken),
 	    RAW_TEST(test_arm),
 	    RAW_TEST(test_wide_entries),
 	    RAW_TEST(test_overrun),

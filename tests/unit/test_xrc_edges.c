@@ -212,6 +212,54 @@ static void migrate__with_changed_attributes(void **state)
 	}
 }
 
+/* @qp goes by LIDs, and has an alternate path. The test's initiator and target have one path for
+ * both ways. */
+static struct vb_qp_attr by_lids(struct vb_qp *qp)
+{
+	struct vb_qp_attr a = {.path_mig_state = VB_MIG_REARM, .timeout = 14};
+
+	qp->attr.path.slid = qp->attr.path.dlid = 5;
+	a.alt.path = qp->attr.path;
+	a.alt.path.slid = a.alt.path.dlid = 6;
+	a.alt.timeout = 14;
+	return a;
+}
+
+/* IBT-37: the target migrates while another HCA answers for it: the state comes back first, so that
+ * all answers go by the path that the target has, and with its MigReq. */
+static void target__migrates_while_its_state_is_away(void **state)
+{
+	const uint32_t both = VB_QP_ALT_PATH | VB_QP_PATH_MIG_STATE;
+	struct vb_qp_attr a;
+
+	(void)state;
+	world_open_migrated();
+	a = by_lids(w.tgt);
+	a.qp_state = VB_QPS_RTS;
+	assert_int_equal(
+	    vb_qp_modify(w.tgt, &a, both | VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_SQ_PSN, 0), 0);
+	a = by_lids(w.ini);
+	assert_int_equal(vb_qp_modify(w.ini, &a, both, 0), 0);
+	post_srq(LEFT, 1, 2);
+	post(LEFT, VB_WR_SEND, 0, 0, 8);
+	settle();
+	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	assert_true(w.tgt->mig->is_migrated);
+	assert_int_equal(w.tgt->attr.path_mig_state, VB_MIG_ARMED);
+	assert_int_equal(w.ini->attr.path_mig_state, VB_MIG_ARMED);
+	a.path_mig_state = VB_MIG_MIGRATED;
+	assert_int_equal(vb_qp_modify(w.ini, &a, VB_QP_PATH_MIG_STATE, 0), 0);
+	post_srq(LEFT, 2, 3);
+	post(LEFT, VB_WR_SEND, 0, 0, 8);
+	settle();
+	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	assert_int_equal(w.tgt->attr.path.dlid, 6);
+	assert_int_equal(w.tgt->attr.path_mig_state, VB_MIG_MIGRATED);
+	assert_true(w.events[OWNER] >> VB_ASYNC_PATH_MIG & 1);
+	assert_true(w.events[INI] >> VB_ASYNC_PATH_MIG & 1);
+	world_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +271,7 @@ int main(void)
 	    cmocka_unit_test(open_qp__without_memory_at_the_owner),
 	    cmocka_unit_test(ask__that_opens_nothing),
 	    cmocka_unit_test(migrate__with_changed_attributes),
+	    cmocka_unit_test(target__migrates_while_its_state_is_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

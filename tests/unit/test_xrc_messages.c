@@ -338,7 +338,8 @@ static void event__several_at_once(void **state)
 	m.events = UINT32_MAX;
 	assert_int_equal(take(LEFT, FIRST_SLOT + OWNER, &m, sizeof m), 0);
 	(void)host_step(LEFT, 1);
-	assert_int_equal(w.events[LEFT], both | 1u << VB_ASYNC_QP_FATAL | 1u << VB_ASYNC_COMM_EST);
+	assert_int_equal(w.events[LEFT], both | 1u << VB_ASYNC_QP_FATAL | 1u << VB_ASYNC_COMM_EST |
+					     1u << VB_ASYNC_PATH_MIG | 1u << VB_ASYNC_PATH_MIG_ERR);
 	world_close();
 }
 

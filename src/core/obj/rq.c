@@ -117,6 +117,15 @@ void vb_srq_set_source(struct vb_srq *srq, struct vb_rq_source *s)
 	srq->rq.source = s;
 }
 
+void vb_srq_fail(struct vb_srq *srq)
+{
+	if (srq->has_failed)
+		return;
+	srq->has_failed = true;
+	srq->rq.source = NULL;
+	vb_event_raise_async(srq->pd->hca, &srq->ev, VB_ASYNC_SRQ_ERR);
+}
+
 struct vb_rwqe *vb_rq_peek(struct vb_rq *rq)
 {
 	vb_rq_refill(rq);
@@ -223,6 +232,9 @@ int vb_srq_destroy(struct vb_srq *srq)
 
 int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr)
 {
+	if (srq->has_failed)
+		return VB_REFUSE(srq->pd->hca, -EINVAL, VB_REFUSAL_SRQ_FAILED);
+
 	int err = vb_rq_post(&srq->rq, wr);
 
 	return err == -EINVAL ? VB_REFUSE(srq->pd->hca, err, VB_REFUSAL_WR_SGES,

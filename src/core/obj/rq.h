@@ -35,6 +35,7 @@ struct vb_srq {
 	struct vb_event_source ev;
 	struct vb_rq rq;
 	uint32_t limit; /* 0: not armed */
+	bool has_failed;
 	uint32_t number, refs;
 	struct vb_xrcd *xrcd; /* NULL: not an XRC SRQ; then there is no cq either */
 	struct vb_cq *cq;

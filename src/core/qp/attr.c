@@ -5,6 +5,7 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
+#include "core/qp/apm.h"
 #include "core/qp/pkey.h"
 #include "core/sched/pace.h"
 #include "core/sched/peer.h"
@@ -75,6 +76,55 @@ static int range_check(struct vb_hca *h, const struct vb_qp_attr *a, uint32_t ma
 	return 0;
 }
 
+/* The path that a QP has with @a, or has already. */
+static const struct vb_path *path_of(const struct vb_qp *qp, const struct vb_qp_attr *a,
+				     uint32_t mask)
+{
+	return mask & VB_QP_AV ? &a->path : &qp->attr.path;
+}
+
+/*
+ * An alternate path is an InfiniBand matter, and one of QPs with one peer: those of RoCE have one
+ * path, the one that a migration has led to. IBA 17.2.8.1; the kernel refuses it on RoCE as well
+ */
+static int alt_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	struct vb_hca *h = qp->hca;
+	const struct vb_alt_path *alt = &a->alt;
+	enum vb_mtu mtu = mask & VB_QP_PATH_MTU ? a->path_mtu : qp->attr.path_mtu;
+
+	if (!qp->ops->is_connected || qp->type == VB_QPT_DCT ||
+	    !vb_path_has_lid(path_of(qp, a, mask)) || !vb_path_has_lid(&alt->path))
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ALT_PATH);
+	if (!port_is_valid(h, alt->path.port))
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ALT_PORT);
+	if (!pkey_is_valid(h, alt->path.port, alt->pkey_index))
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ALT_PKEY_INDEX, .value = alt->pkey_index);
+	if (mtu > h->cfg.port[alt->path.port].active_mtu)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ALT_MTU, .value = vb_mtu_bytes(mtu),
+				 .bound = vb_mtu_bytes(h->cfg.port[alt->path.port].active_mtu));
+	if (alt->timeout > 31)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ABOVE, .name = "alt_timeout",
+				 .value = alt->timeout, .bound = 31);
+	return 0;
+}
+
+/* REARM needs a path to migrate to. ARMED is what becomes of it when the peer is ready as well;
+ * nobody else can say so. IBA 11.2.5.2, 17.2.8.1 */
+static int mig_state_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	struct vb_hca *h = qp->hca;
+	bool can_migrate = (mask & VB_QP_ALT_PATH) || qp->attr.alt.is_loaded;
+
+	if (a->path_mig_state == VB_MIG_MIGRATED || a->path_mig_state == qp->attr.path_mig_state)
+		return 0;
+	if (!vb_path_has_lid(path_of(qp, a, mask)))
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ALT_PATH);
+	if (a->path_mig_state != VB_MIG_REARM)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MIG_STATE, .value = a->path_mig_state);
+	return can_migrate ? 0 : VB_REFUSE(h, -EINVAL, VB_REFUSAL_MIG_REARM);
+}
+
 /* The values of the attributes in @mask. */
 static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
 {
@@ -89,42 +139,62 @@ static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_QKEY_GSI, .value = a->qkey);
 	if ((mask & VB_QP_ACCESS_FLAGS) && (a->access & ~(uint32_t)VB_ACCESS_KNOWN))
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ACCESS, .value = a->access);
-	/* Alternate paths are an InfiniBand matter. RoCE has one path, the one that a migration has
-	 * led to. IBA 17.2.8.1 */
-	if ((mask & VB_QP_ALT_PATH) ||
-	    ((mask & VB_QP_PATH_MIG_STATE) && a->path_mig_state != VB_MIG_MIGRATED))
-		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ALT_PATH);
-	return 0;
+	err = mask & VB_QP_ALT_PATH ? alt_check(qp, a, mask) : 0;
+	return !err && (mask & VB_QP_PATH_MIG_STATE) ? mig_state_check(qp, a, mask) : err;
 }
 
-/* Allocates what a modify needs. Called last of the steps that can fail. */
-static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+static struct vb_peer *receiver_get(struct vb_hca *h, const struct vb_path *path)
+{
+	struct vb_gid receiver = vb_path_receiver(path);
+
+	return vb_peer_get(h, &receiver);
+}
+
+/* The receivers that a QP gets with its paths, each NULL when it gets none. */
+static int peers_get(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask,
+		     struct vb_peer **peer, struct vb_peer **alt)
 {
 	struct vb_hca *h = qp->hca;
-	struct vb_peer *peer = NULL;
-	struct vb_resource *res = NULL;
+	bool has_alt = (mask & VB_QP_ALT_PATH) && qp->ops->is_acked;
+	bool has_peer = true;
 
+	*peer = *alt = NULL;
 	/* An initiator of DC, or each of its channels, has many peers, and one allowance for all of
 	 * them. */
 	if ((mask & VB_QP_PATH_MTU) && qp->dci) {
 		struct vb_gid own = {{0xff, qp->dc_channel, (uint8_t)(qp->qpn >> 16),
 				      (uint8_t)(qp->qpn >> 8), (uint8_t)qp->qpn}};
 
-		peer = vb_peer_get(h, &own);
-		if (!peer)
-			return -ENOMEM;
+		*peer = vb_peer_get(h, &own);
 	} else if ((mask & VB_QP_AV) && qp->ops->is_acked) {
-		struct vb_gid receiver = vb_path_receiver(&a->path);
-
-		peer = vb_peer_get(h, &receiver);
-		if (!peer)
-			return -ENOMEM;
+		*peer = receiver_get(h, &a->path);
+	} else {
+		has_peer = false;
 	}
+	if (has_alt)
+		*alt = receiver_get(h, &a->alt.path);
+	if ((!has_peer || *peer) && (!has_alt || *alt))
+		return 0;
+	vb_peer_put(h, *peer);
+	vb_peer_put(h, *alt);
+	return -ENOMEM;
+}
+
+/* Allocates what a modify needs. Called last of the steps that can fail. */
+static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	struct vb_hca *h = qp->hca;
+	struct vb_peer *peer, *alt;
+	struct vb_resource *res = NULL;
+
+	if (peers_get(qp, a, mask, &peer, &alt))
+		return -ENOMEM;
 	if ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic != qp->resp.res_cap) {
 		res =
 		    a->max_dest_rd_atomic ? vb_alloc(h, a->max_dest_rd_atomic * sizeof *res) : NULL;
 		if (a->max_dest_rd_atomic && !res) {
 			vb_peer_put(h, peer);
+			vb_peer_put(h, alt);
 			return -ENOMEM;
 		}
 		vb_free(h, qp->resp.res);
@@ -132,16 +202,11 @@ static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t m
 		qp->resp.res_cap = a->max_dest_rd_atomic;
 		qp->resp.res_tail = qp->resp.res_cnt = qp->resp.res_pending = 0;
 	}
-	if (peer) {
-		uint64_t inflight = qp->req.inflight;
-
-		if (qp->peer)
-			qp->peer->inflight -= inflight;
-		vb_sched_activate(qp); /* it may wait at the peer that it leaves */
-		vb_peer_wake(h, qp->peer);
-		vb_peer_put(h, qp->peer);
-		peer->inflight += inflight;
-		qp->peer = peer;
+	if (peer)
+		vb_peer_enter(qp, peer);
+	if (alt) {
+		vb_peer_put(h, qp->alt_peer);
+		qp->alt_peer = alt;
 	}
 	return 0;
 }
@@ -162,6 +227,10 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 		to->path = a->path;
 		vb_egress_find_home(qp->hca, &to->path);
 		memcpy(to->av, a->av, sizeof to->av);
+	}
+	if (mask & VB_QP_ALT_PATH) {
+		to->alt = a->alt;
+		to->alt.is_loaded = true;
 	}
 	if ((mask & VB_QP_AV) && qp->ops->is_connected) {
 		to->path_kbps = a->path_kbps;
@@ -291,6 +360,8 @@ static void attr_apply(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t
 	vb_qp_set_state(qp, to, now);
 	if (to == VB_QPS_RTS)
 		enter_rts(qp, from, now);
+	if (mask & VB_QP_PATH_MIG_STATE)
+		vb_apm_ask(qp, attr->path_mig_state, now);
 }
 
 static void look_if_drained(struct vb_qp *qp, vb_time now)

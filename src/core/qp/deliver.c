@@ -3,6 +3,7 @@
  * A packet on its way to a QP: everything that it must pass before the transport sees it. IBA 9.6.1
  */
 #include "core/cc/point.h"
+#include "core/qp/apm.h"
 #include "core/qp/pkey.h"
 #include "core/qp/qp.h"
 #include "core/sched/invariants.h"
@@ -13,8 +14,8 @@ static bool state_receives(enum vb_qp_state s)
 }
 
 /* Everything that can be said before the transport looks. IBA 9.6.1 */
-static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr *hdr,
-				    const struct vb_rx *rx)
+static enum vb_verdict packet_check(struct vb_qp *qp, const struct vb_hdr *hdr,
+				    const struct vb_rx *rx, vb_time now)
 {
 	const struct vb_path *from = rx->path;
 
@@ -23,6 +24,9 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 		return VB_VERDICT_TRANSPORT;
 	if (!state_receives(qp->state))
 		return VB_VERDICT_QP_STATE;
+	/* Only now does it say to which path the packet has to belong. */
+	if (qp->attr.path_mig_state != VB_MIG_MIGRATED && !vb_apm_take(qp, hdr, from, now))
+		return VB_VERDICT_SOURCE;
 	if (from->port != qp->attr.port && from->port != qp->hca->cfg.port[qp->attr.port].parent)
 		return VB_VERDICT_SOURCE;
 	if (vb_qp_pkey_index(qp, hdr->pkey) < 0)
@@ -35,7 +39,7 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			      vb_time now)
 {
-	enum vb_verdict v = packet_check(qp, hdr, rx);
+	enum vb_verdict v = packet_check(qp, hdr, rx, now);
 
 	if (v != VB_VERDICT_OK)
 		return v;

@@ -361,7 +361,8 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	if (qp->peer)
 		vb_peer_wake(qp->hca, qp->peer); /* its turn there is another's now */
 	vb_peer_put(qp->hca, qp->peer);
-	qp->peer = NULL;
+	vb_peer_put(qp->hca, qp->alt_peer);
+	qp->peer = qp->alt_peer = NULL;
 	if (qp->sr)
 		qp->hca->repeat->end(qp);
 	qp->req = (struct vb_requester){0};

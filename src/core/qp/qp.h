@@ -41,6 +41,8 @@ struct vb_qp {
 	uint32_t opened; /* XRC_TGT that is a handle: of which QPN; else 0. core/share/open.h */
 	struct vb_list target;          /* XRC_TGT: in xrcd->targets */
 	struct vb_xrc_openers *openers; /* XRC_TGT that other HCAs have open; else NULL */
+	struct vb_peer *alt_peer;       /* the receiver of attr.alt, while that is loaded */
+	struct vb_comp_cntr *cntr[4];   /* by enum vb_counted; NULL: nobody counts. count.c */
 	bool opened_ended;              /* the target of this handle is gone */
 	struct vb_qp_attr attr;
 
@@ -81,8 +83,7 @@ struct vb_qp {
 	struct vb_dct *dct;           /* DCT only */
 	struct vb_xrc_migration *mig; /* XRC_TGT that serves, or is, another HCA's; else NULL */
 	struct vb_event_source ev;
-	struct vb_path ack_path;      /* of ACKs and NAKs while ack_dscp_force; see ack.c */
-	struct vb_comp_cntr *cntr[4]; /* by enum vb_counted; NULL: nobody counts. count.c */
+	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 };
 
 #define VB_QP_HOT offsetof(struct vb_qp, attr.dest_qpn)

@@ -5,7 +5,17 @@
 
 #include <errno.h>
 
-enum type_bit { RC = 1, UC = 2, UD = 4, INI = 8, TGT = 16, GSI = 32, DCI = 64, DCT = 128 };
+enum type_bit {
+	RC = 1,
+	UC = 2,
+	UD = 4,
+	INI = 8,
+	TGT = 16,
+	GSI = 32,
+	DCI = 64,
+	DCT = 128,
+	SMI = 256
+};
 
 static enum type_bit bit_of(enum vb_qp_type type)
 {
@@ -26,12 +36,15 @@ static enum type_bit bit_of(enum vb_qp_type type)
 		return DCI;
 	case VB_QPT_DCT:
 		return DCT;
+	case VB_QPT_SMI:
+		return SMI;
 	}
 	return (enum type_bit)0;
 }
 
 struct transition {
-	uint8_t from, to, types;
+	uint8_t from, to;
+	uint16_t types;
 	uint32_t required, optional;
 };
 

@@ -76,6 +76,8 @@ struct vb_transport_ops {
 	void (*leave)(struct vb_qp *qp);
 	void (*reset)(struct vb_qp *qp, vb_time now);
 	void (*fail)(struct vb_qp *qp, vb_time now);
+	/* How it stands to a migration is another, and, @path, so is its path. */
+	void (*moved)(struct vb_qp *qp, bool path, vb_time now);
 	/* Destroying it: true when it stays, for others; and when it is gone. */
 	bool (*outlives)(struct vb_qp *qp);
 	void (*gone)(struct vb_xrcd *x);

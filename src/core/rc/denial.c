@@ -125,6 +125,11 @@ static void check_memory(const struct vb_qp *qp, const struct vb_hdr *hdr, struc
 {
 	const struct vb_rwqe *w = qp->resp.rwqe;
 
+	if (!qp->resp.rwqe_held && qp->srq && qp->srq->has_failed &&
+	    vb_hdr_opcode(hdr)->flags & (VB_OP_SEND | VB_OP_RECV_WQE)) {
+		d->check = VB_DENIAL_SRQ_FAILED;
+		return;
+	}
 	if (vb_hdr_opcode(hdr)->flags & VB_OP_SEND) {
 		d->is_local = true;
 		vb_mem_why_local(vb_recv_pd(qp), w->sge, w->sge_cnt, VB_ACCESS_LOCAL_WRITE, d);

@@ -20,4 +20,5 @@ const struct vb_transport_ops vb_rc_ops = {
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
     .on_sqd = vb_req_complete_local,
+    .moved = vb_req_moved,
 };

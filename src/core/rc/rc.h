@@ -27,6 +27,8 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now);
 VB_COLD void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why);
 /* Sends again from psn_una if the policy allows; else fails the oldest WQE with RETRY_EXC_ERR. */
 VB_COLD void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
+/* The QP has another path: what is in flight on the old one leaves again. */
+VB_COLD void vb_req_moved(struct vb_qp *qp, bool path, vb_time now);
 /* The PSNs from @from to psn_una - 1 were acknowledged: reload retries, restart the timer, look at
  * the queue again. */
 void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now);

@@ -51,6 +51,17 @@ VB_COLD static uint8_t rnr_syndrome(struct vb_qp *qp)
 	return VB_SYNDROME_RNR | (qp->attr.min_rnr_timer & VB_SYNDROME_VALUE);
 }
 
+/* There is no receive WQE: one may come, but not from an SRQ that has failed. */
+VB_COLD static enum vb_verdict lacks_receive(struct vb_qp *qp, uint8_t *syndrome)
+{
+	if (qp->srq && qp->srq->has_failed) {
+		*syndrome = VB_NAK_REMOTE_OP;
+		return VB_VERDICT_OPERATION;
+	}
+	*syndrome = rnr_syndrome(qp);
+	return VB_VERDICT_NO_RECV_WQE;
+}
+
 static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
 				    const uint8_t *payload, uint32_t len, vb_time now,
 				    uint8_t *syndrome)
@@ -59,10 +70,8 @@ static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
 	uint16_t flags = vb_hdr_opcode(hdr)->flags;
 
 	if (flags & VB_OP_FIRST) {
-		if (!resp->rwqe_held && !vb_qp_take_rwqe(qp)) {
-			*syndrome = rnr_syndrome(qp);
-			return VB_VERDICT_NO_RECV_WQE;
-		}
+		if (!resp->rwqe_held && !vb_qp_take_rwqe(qp))
+			return lacks_receive(qp, syndrome);
 		resp->rcvd = 0;
 		resp->msg = VB_MSG_SEND;
 	}
@@ -121,10 +130,8 @@ static enum vb_verdict execute_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 		return VB_VERDICT_LENGTH; /* DMALen is the length of the message. C9-92 */
 	}
 	/* The receive WQE is taken at the last packet. IBT-67 */
-	if ((flags & VB_OP_RECV_WQE) && !resp->rwqe_held && !vb_qp_take_rwqe(qp)) {
-		*syndrome = rnr_syndrome(qp);
-		return VB_VERDICT_NO_RECV_WQE;
-	}
+	if ((flags & VB_OP_RECV_WQE) && !resp->rwqe_held && !vb_qp_take_rwqe(qp))
+		return lacks_receive(qp, syndrome);
 	if (p && payload && vb_mem_write(qp->hca, p, payload, len)) {
 		*syndrome = VB_NAK_REMOTE_OP;
 		return VB_VERDICT_OPERATION;

@@ -6,6 +6,7 @@
  */
 #include "base/assert.h"
 #include "core/dc/dc.h"
+#include "core/qp/apm.h"
 #include "core/rc/rc.h"
 
 /* Tells the policy when this process has not run for a while since the timer was armed. */
@@ -15,12 +16,23 @@ static void notice_gap(struct vb_qp *qp)
 		vb_rto_woke(&qp->rto);
 }
 
+/* An armed QP goes on by its alternate path, with all retries. IBA 17.2.8.1 */
 static void give_up(struct vb_qp *qp, vb_time now, uint32_t why)
 {
+	if (qp->attr.path_mig_state == VB_MIG_ARMED) {
+		vb_apm_migrate(qp, VB_APM_RETRIES, now);
+		return;
+	}
 	vb_qp_count(qp, VB_COUNTER_retry_exceeded_err);
 	vb_qp_trace(qp, VB_TRACE_RETRY_ENDED, now, why, qp->rto.timeout_cnt, vb_req_waited(qp, now),
 		    qp->req.psn_una.v);
 	vb_req_fail(qp, VB_WC_RETRY_EXC_ERR, why, now);
+}
+
+void vb_req_moved(struct vb_qp *qp, bool path, vb_time now)
+{
+	if (path && !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
+		vb_req_rewind(qp, now, VB_REWIND_MIGRATED);
 }
 
 void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why)

@@ -105,6 +105,19 @@ void vb_peer_wake(struct vb_hca *h, struct vb_peer *p)
 	vb_sched_activate(qp);
 }
 
+void vb_peer_enter(struct vb_qp *qp, struct vb_peer *p)
+{
+	uint64_t inflight = qp->req.inflight;
+
+	if (qp->peer)
+		qp->peer->inflight -= inflight;
+	vb_sched_activate(qp); /* it may wait at the peer that it leaves */
+	vb_peer_wake(qp->hca, qp->peer);
+	vb_peer_put(qp->hca, qp->peer);
+	p->inflight += inflight;
+	qp->peer = p;
+}
+
 /* Window bytes of everything posted before @psn, which lies in (or right behind) WQE @idx. */
 static uint64_t charge_at(const struct vb_qp *qp, uint32_t idx, struct vb_psn psn)
 {

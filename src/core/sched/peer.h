@@ -7,6 +7,7 @@
 #include "core/types.h"
 
 struct vb_hca;
+struct vb_qp;
 
 /* A remote address and what is in flight towards it. */
 struct vb_peer {
@@ -19,6 +20,9 @@ struct vb_peer {
 
 struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid);
 void vb_peer_put(struct vb_hca *h, struct vb_peer *p);
+/* From now on the bytes that @qp has in flight, and all that it sends, are towards @p, whose
+ * reference it takes. */
+void vb_peer_enter(struct vb_qp *qp, struct vb_peer *p);
 /* Lets one waiting QP look again when there is room. */
 void vb_peer_wake(struct vb_hca *h, struct vb_peer *p);
 /* The QP's bytes in flight have changed. */

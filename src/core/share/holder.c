@@ -60,14 +60,11 @@ static bool is_set_up(const struct vb_qp *qp, const struct vb_qp_attr *a)
 	       path_eq(&is->path, &a->path);
 }
 
-/* Makes the QP what the owner's is. 0 or what vb_qp_modify() says. */
-static int set_up(struct vb_qp *qp, const struct vb_qp_attr *as, vb_time now)
+static int bring_up(struct vb_qp *qp, const struct vb_qp_attr *as, vb_time now)
 {
 	struct vb_qp_attr a = *as;
 	int err;
 
-	if (is_set_up(qp, as))
-		return 0;
 	vb_qp_reset(qp, now);
 	a.qp_state = VB_QPS_INIT;
 	err = vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
@@ -78,6 +75,18 @@ static int set_up(struct vb_qp *qp, const struct vb_qp_attr *as, vb_time now)
 				  VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN |
 				      VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
 				  now);
+}
+
+/* Makes the QP what the owner's is. 0 or what vb_qp_modify() says. */
+static int set_up(struct vb_qp *qp, const struct vb_qp_attr *as, vb_time now)
+{
+	int err = is_set_up(qp, as) ? 0 : bring_up(qp, as, now);
+
+	/* MigReq of what it sends: the path that the owner migrates to comes with its next state.
+	 */
+	if (!err)
+		qp->attr.path_mig_state = as->path_mig_state;
+	return err;
 }
 
 static void carry_out(struct vb_xrc_migration *mig, const struct vb_xrc_msg *m, vb_time now)

@@ -43,7 +43,9 @@ struct vb_xrc_openers {
 };
 
 /* Events that an owner tells of, and a handle believes. */
-#define VB_XRC_TOLD (VB_XRC_EVENTS | 1u << VB_ASYNC_COMM_EST)
+#define VB_XRC_TOLD                                                                                \
+	(VB_XRC_EVENTS | 1u << VB_ASYNC_COMM_EST | 1u << VB_ASYNC_PATH_MIG |                       \
+	 1u << VB_ASYNC_PATH_MIG_ERR)
 
 /* A message of the kinds from VB_XRC_OPEN on; as vb_xrc_take_message(). */
 int vb_xrc_open_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);

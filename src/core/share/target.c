@@ -43,6 +43,15 @@ static void target_fail(struct vb_qp *qp, vb_time now)
 		vb_xrc_fail_migration(qp);
 }
 
+/* A holder answers by the path, and with the MigReq, that it got with the state: that has to come
+ * back before it answers anything else. */
+static void target_moved(struct vb_qp *qp, bool path, vb_time now)
+{
+	(void)path, (void)now;
+	if (qp->mig && vb_xrc_is_away(qp))
+		qp->mig->recall = true;
+}
+
 /* Others hear of it as well. False: nobody here has the QP. */
 static bool note_event(struct vb_qp *qp, enum vb_async ev)
 {
@@ -68,6 +77,7 @@ const struct vb_transport_ops vb_xrc_tgt_ops = {
     .leave = target_leave,
     .reset = target_reset,
     .fail = target_fail,
+    .moved = target_moved,
     .outlives = vb_xrc_outlives,
     .gone = vb_xrcd_shrink,
     .raise = note_event,

@@ -20,7 +20,7 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	/* Not the whole of it: clearing what is not written to the wire takes its time. */
 	hdr->opcode = (uint8_t)(qp->ops->transport | op);
 	hdr->pad = 0;
-	hdr->migrated = true;
+	hdr->migrated = qp->attr.path_mig_state == VB_MIG_MIGRATED;
 	hdr->solicited = hdr->ack_req = hdr->fecn = hdr->becn = hdr->selective = false;
 	hdr->pkey = vb_qp_pkey(qp);
 	hdr->dqpn = qp->attr.dest_qpn;

@@ -30,8 +30,10 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	if (verdict == VB_VERDICT_OK)
 		return verdict;
 
-	bool is_fatal = (flags & VB_OP_SEND) &&
-			(verdict == VB_VERDICT_OPERATION || verdict == VB_VERDICT_LENGTH);
+	bool lacks_srq = !resp->rwqe_held && qp->srq && qp->srq->has_failed;
+	bool is_fatal = lacks_srq ? verdict == VB_VERDICT_OPERATION
+				  : (flags & VB_OP_SEND) && (verdict == VB_VERDICT_OPERATION ||
+							     verdict == VB_VERDICT_LENGTH);
 
 	if (verdict != VB_VERDICT_NO_RECV_WQE) {
 		struct vb_denial d = vb_denial_find(qp, hdr, rx, verdict);
@@ -41,7 +43,9 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	}
 	resp->msg = VB_MSG_DROPPED;
 	/* An error of the receive WQE itself ends the QP; others only the message. IBA 9.9.3.1.2 */
-	if (is_fatal) {
+	if (is_fatal && lacks_srq) {
+		vb_qp_fatal(qp, now);
+	} else if (is_fatal) {
 		vb_resp_complete_failed(qp, verdict, now);
 		vb_qp_enter_err(qp, now);
 	}

@@ -22,4 +22,5 @@ const struct vb_transport_ops vb_xrc_ini_ops = {
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
     .on_sqd = vb_req_complete_local,
+    .moved = vb_req_moved,
 };

@@ -24,6 +24,7 @@ bool vb_qp_history_begins(const struct vb_trace_event *ev)
 	case VB_TRACE_REFUSED:
 	case VB_TRACE_RETRY_ENDED:
 	case VB_TRACE_FAILED:
+	case VB_TRACE_MIGRATED:
 		return true;
 	default:
 		return false;

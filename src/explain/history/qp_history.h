@@ -24,7 +24,8 @@
 	 UINT64_C(1) << VB_TRACE_NAK_RECEIVED | UINT64_C(1) << VB_TRACE_TIMER_MOVED |              \
 	 UINT64_C(1) << VB_TRACE_RETRY_ENDED | UINT64_C(1) << VB_TRACE_SLOW_RESTART |              \
 	 UINT64_C(1) << VB_TRACE_MISSING | UINT64_C(1) << VB_TRACE_RECOVERED |                     \
-	 UINT64_C(1) << VB_TRACE_FAILED | UINT64_C(1) << VB_TRACE_REFUSED)
+	 UINT64_C(1) << VB_TRACE_FAILED | UINT64_C(1) << VB_TRACE_REFUSED |                        \
+	 UINT64_C(1) << VB_TRACE_MIGRATED)
 
 enum vb_qp_history_state {
 	VB_QP_HISTORY_NONE,      /* this place is free */

@@ -126,6 +126,7 @@ static void write_rewound(struct writer *w, const struct vb_trace_event *ev)
 	    [VB_REWIND_NAK] = "a NAK",
 	    [VB_REWIND_IMPLIED_NAK] = "an answer that skips one (implied NAK)",
 	    [VB_REWIND_RNR] = "an RNR NAK",
+	    [VB_REWIND_MIGRATED] = "the migration to another path",
 	};
 
 	add(w, VB_ROW_RESENT, ev->time, ev->time, "sent again from PSN %u on, because of %s",
@@ -192,6 +193,21 @@ static void write_refused(struct writer *w, const struct vb_trace_event *ev)
 	add(w, VB_ROW_REFUSED, ev->time, ev->time, "%s", l.text[0]);
 }
 
+static void write_migrated(struct writer *w, const struct vb_trace_event *ev)
+{
+	static const char *const why[VB_APM_CNT] = {
+	    [VB_APM_RETRIES] = "the retries were used up",
+	    [VB_APM_PEER] = "the peer has migrated",
+	    [VB_APM_CONSUMER] = "the program asked for it",
+	    [VB_APM_PORT] = "the port is down",
+	};
+
+	add(w, VB_ROW_OTHER, ev->time, ev->time,
+	    "migrated to the alternate path, port %u, LID %u to %u, because %s",
+	    (unsigned)ev->arg[0], (unsigned)ev->arg[1], (unsigned)ev->arg[2],
+	    ev->arg[3] < VB_APM_CNT ? why[ev->arg[3]] : "?");
+}
+
 static void write_other(struct writer *w, const struct vb_trace_event *ev)
 {
 	static const char *const ramp[VB_RAMP_CNT] = {"slow restart after a loss, to a window of",
@@ -226,6 +242,9 @@ static void write_other(struct writer *w, const struct vb_trace_event *ev)
 	case VB_TRACE_TIMER_MOVED:
 		add(w, VB_ROW_OTHER, ev->time, ev->time, "progress");
 		write_move(w, ev);
+		break;
+	case VB_TRACE_MIGRATED:
+		write_migrated(w, ev);
 		break;
 	case VB_TRACE_FAILED:
 		add(w, VB_ROW_END, ev->time, ev->time, "the work request failed: %s",

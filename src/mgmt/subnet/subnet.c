@@ -17,6 +17,7 @@
 #define SUBNET_TIMEOUT 18
 
 /* Bits of CapabilityMask. IBA 14.2.5.6 */
+#define CAP_MIGRATION (1u << 5) /* automatic path migration; of adapters */
 #define CAP_SYSTEM_GUID (1u << 11)
 #define CAP_EXTENDED_SPEEDS (1u << 14)
 #define CAP_CM (1u << 16)
@@ -152,6 +153,8 @@ static bool node_ports(struct vb_subnet *s, struct vb_subnet_node *n,
 		bool has_lid = is_switch ? i == 0 : i != 0;
 
 		p->info = port_begin(i != 0);
+		if (!is_switch)
+			p->info.cap_mask |= CAP_MIGRATION;
 		if (!port_tables(s, p, is_switch ? c->port_cnt + 1u : 1u, has_lid))
 			return false;
 		if (has_lid)

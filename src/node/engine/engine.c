@@ -237,16 +237,24 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 	return p;
 }
 
+static bool device_is_up(const struct vb_device *dev)
+{
+	return dev->ifindex && dev->is_up;
+}
+
 void vb_engine_reload(struct vb_engine *e)
 {
 	uint32_t before[VB_DEVICES_MAX];
+	bool was_up[VB_DEVICES_MAX];
 
 	if (__atomic_load_n(&e->broker.host->generation, __ATOMIC_ACQUIRE) == e->generation) {
 		vb_engine_adopt(e);
 		return;
 	}
-	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
 		before[i] = e->devices.device[i].ifindex;
+		was_up[i] = device_is_up(&e->devices.device[i]);
+	}
 	e->generation = vb_host_read(e->broker.host, &e->devices);
 	vb_addr_build(&e->addr, &e->devices);
 	/* Settings of a device whose place has another one now are forgotten. */
@@ -262,6 +270,9 @@ void vb_engine_reload(struct vb_engine *e)
 		vb_link_follow_port(e->link, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
 	vb_hca_find_homes(e->hca);
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		if (was_up[i] && !device_is_up(&e->devices.device[i]))
+			vb_hca_port_failed(e->hca, (uint8_t)(i + 1), vb_clock_now());
 	/* Virtual functions may have another parent. */
 	e->adopts = false;
 	vb_engine_adopt(e);

@@ -179,20 +179,24 @@ uint16_t vb_ucma_pkey(const struct vb_ucma_id *id)
 						      : VB_UCMA_PKEY_DEFAULT;
 }
 
-uint16_t vb_ucma_pkey_index(const struct vb_ucma_id *id)
+uint16_t vb_ucma_pkey_index_at(const struct vb_ucma_ib_port *port, uint16_t pkey)
 {
-	uint16_t pkey = vb_ucma_pkey(id), found = 0;
-	struct vb_ucma_ib_port port;
+	uint16_t found = 0;
 
-	if (!ib_port_of(id, &port))
-		return 0;
 	/* That of a full member before that of a limited one. */
-	for (uint32_t i = port.pkey_cnt; i-- > 0;)
-		if (((port.pkey[i] ^ pkey) & ~PKEY_FULL) == 0 &&
-		    (port.pkey[i] & PKEY_FULL || !(port.pkey[found] & PKEY_FULL) ||
-		     ((port.pkey[found] ^ pkey) & ~PKEY_FULL) != 0))
+	for (uint32_t i = port->pkey_cnt; i-- > 0;)
+		if (((port->pkey[i] ^ pkey) & ~PKEY_FULL) == 0 &&
+		    (port->pkey[i] & PKEY_FULL || !(port->pkey[found] & PKEY_FULL) ||
+		     ((port->pkey[found] ^ pkey) & ~PKEY_FULL) != 0))
 			found = (uint16_t)i;
 	return found;
+}
+
+uint16_t vb_ucma_pkey_index(const struct vb_ucma_id *id)
+{
+	struct vb_ucma_ib_port port;
+
+	return ib_port_of(id, &port) ? vb_ucma_pkey_index_at(&port, vb_ucma_pkey(id)) : 0;
 }
 
 int vb_ucma_listen_again(struct vb_ucma_id *id)

@@ -9,7 +9,8 @@
 
 #define CM_TIMEOUT 20 /* of answers, 4.096 us * 2^n: the value that newer kernels tell. CMP-08 */
 #define CM_RETRIES 15
-#define EVENT_COMM_EST 4 /* IBV_EVENT_COMM_EST */
+/* IBV_EVENT_COMM_EST and _PATH_MIG. */
+enum { EVENT_COMM_EST = 4, EVENT_PATH_MIG = 6 };
 
 /* The private data of a REQ or SIDR_REQ: the IP header, but where the addresses are those of AF_IB,
  * and what the program gave. */
@@ -225,7 +226,14 @@ int vb_ucma_do_notify(struct vb_ucma_call *c)
 {
 	const struct vb_ucma_notify *b = c->body;
 
-	if (b->event != EVENT_COMM_EST)
+	switch (b->event) {
+	case EVENT_COMM_EST:
+		return c->id->conn ? vb_cm_establish(c->id->conn) : -EINVAL;
+	case EVENT_PATH_MIG: /* RoCE has no other path */
+		if (!vb_ucma_is_ib(c->id->u))
+			return 0;
+		return c->id->conn ? vb_cm_migrate(c->id->conn) : -EINVAL;
+	default:
 		return 0;
-	return c->id->conn ? vb_cm_establish(c->id->conn) : -EINVAL;
+	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Questions of programs about an id: its addresses, its path, and the attributes of its QP in each
  * state. CMP-32, CMP-41 to CMP-43; IBA 15.2.5.16 */
+#include "base/assert.h"
 #include "ucma/priv.h"
 #include "wire/be.h"
 
@@ -20,12 +21,15 @@ enum {
 	MASK_RNR_RETRY = 1 << 11,
 	MASK_RQ_PSN = 1 << 12,
 	MASK_MAX_RD_ATOMIC = 1 << 13,
+	MASK_ALT_PATH = 1 << 14,
 	MASK_MIN_RNR_TIMER = 1 << 15,
 	MASK_SQ_PSN = 1 << 16,
 	MASK_MAX_DEST_RD_ATOMIC = 1 << 17,
+	MASK_PATH_MIG_STATE = 1 << 18,
 	MASK_DEST_QPN = 1 << 20,
 };
 enum { STATE_INIT = 1, STATE_RTR, STATE_RTS, STATE_ERR = 6 };
+enum { MIG_REARM = 1 };
 enum { ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8 };
 
 static uint64_t guid_bytes(const struct vb_ucma_id *id)
@@ -189,6 +193,40 @@ static void attr_init(const struct vb_cm_qp *qp, struct vb_ucma_qp_attr *a)
 		a->access |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
 }
 
+/* The port of the id's device that has @lid. False: none has it. */
+static bool port_of_lid(const struct vb_ucma_id *id, uint16_t lid, struct vb_ucma_ib_port *out)
+{
+	const struct vb_ucma_env *env = &id->u->cfg.env;
+
+	for (uint8_t n = 1; n < UINT8_MAX; n++)
+		if (env->ib_port(env->ctx, n, out) == 0 && out->lid &&
+		    (lid ^ out->lid) >> out->lmc == 0)
+			return true;
+	return false;
+}
+
+/* The alternate path, where the two ends have agreed on one that begins at a port of the device.
+ * False: there is none. CMP-26 */
+static bool attr_alternate(const struct vb_ucma_id *id, const struct vb_cm_alt *alt,
+			   struct vb_ucma_qp_attr *a)
+{
+	struct vb_ucma_ib_port port;
+
+	if (!vb_ucma_is_ib(id->u) || !vb_path_has_lid(&alt->path) ||
+	    !port_of_lid(id, alt->path.slid, &port))
+		return false;
+	VB_ASSERT_ALL(port.lid != 0 && port.lmc <= 7 && port.local.hca_port != 0);
+	a->mask |= MASK_ALT_PATH;
+	a->alt_ah = vb_ucma_ah(id, &alt->path);
+	a->alt_ah.sgid_index = (uint8_t)port.local.gid_index;
+	a->alt_ah.src_path_bits = (uint8_t)(alt->path.slid & ((1u << port.lmc) - 1));
+	a->alt_ah.static_rate = alt->rate;
+	a->alt_ah.port_num = a->alt_port_num = port.local.hca_port;
+	a->alt_pkey_index = vb_ucma_pkey_index_at(&port, vb_ucma_pkey(id));
+	a->alt_timeout = id->ack_timeout_set ? id->ack_timeout : alt->ack_timeout;
+	return true;
+}
+
 static void attr_rtr(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
 		     struct vb_ucma_qp_attr *a)
 {
@@ -201,6 +239,24 @@ static void attr_rtr(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
 		a->mask |= MASK_MAX_DEST_RD_ATOMIC | MASK_MIN_RNR_TIMER;
 		a->max_dest_rd_atomic = qp->responder_resources;
 	}
+	(void)attr_alternate(id, &qp->alt, a);
+}
+
+/* The QP has got its alternate path on the way to RTR, and is to be armed; one that was in RTS when
+ * its two ends agreed on another one gets that. CMP-26 */
+static void attr_migration(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
+			   struct vb_ucma_qp_attr *a)
+{
+	struct vb_ucma_qp_attr alternate = *a;
+
+	if (!attr_alternate(id, &qp->alt, &alternate))
+		return;
+	if (vb_cm_conn_has_lap(id->conn)) {
+		*a = alternate;
+		a->mask = MASK_ALT_PATH;
+	}
+	a->mask |= MASK_PATH_MIG_STATE;
+	a->path_mig_state = MIG_REARM;
 }
 
 static void attr_rts(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
@@ -218,6 +274,7 @@ static void attr_rts(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
 		a->mask |= MASK_TIMEOUT;
 		a->timeout = id->ack_timeout_set ? id->ack_timeout : qp->ack_timeout;
 	}
+	attr_migration(id, qp, a);
 }
 
 /* The peer's QP is known from its REQ or REP on, and to the active side no earlier. CMP-42 */

@@ -109,6 +109,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	const struct vb_ibv_context *c = vb_ibv_ctx(context);
 	const struct vb_ibv_device *d = c->dev;
 	bool mlx5 = vb_ibv_is_mlx5();
+	unsigned migrates = vb_ibv_is_ib(c) ? IBV_DEVICE_AUTO_PATH_MIG : 0;
 
 	*attr = (struct ibv_device_attr){
 	    .fw_ver = VERBENA_VERSION,
@@ -123,7 +124,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
 				IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
-				IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				migrates,
 	    .max_sge = clamp_int(l->sge),
 	    .max_sge_rd = clamp_int(l->sge_rd),
 	    .max_cq = clamp_int(l->cq),

@@ -26,6 +26,31 @@ static int connection_path(struct vb_ibv_context *c, const struct vb_ibv_qp *qp,
 	return 0;
 }
 
+/* The path that a connection may migrate to. A port number that is none is refused by the kernel
+ * as well, and so are two that differ. */
+static int alternate_path(struct vb_ibv_context *c, const struct ibv_qp_attr *attr,
+			  struct vb_qp_attr *core)
+{
+	struct vb_alt_path *alt = &core->alt;
+	int err;
+
+	if (!vb_ibv_is_ib(c))
+		return 0; /* the core says why there is none */
+	if (attr->alt_port_num != attr->alt_ah_attr.port_num)
+		return VB_IBV_WHY(EINVAL,
+				  "alt_port_num is %u, and alt_ah_attr.port_num is %u (IBA "
+				  "11.2.5.2)",
+				  attr->alt_port_num, attr->alt_ah_attr.port_num);
+	err = vb_ibv_path(c, &attr->alt_ah_attr, &alt->path);
+	if (err)
+		return err;
+	alt->kbps = vb_ibv_path_kbps(c, &attr->alt_ah_attr);
+	memcpy(alt->av, &attr->alt_ah_attr, sizeof attr->alt_ah_attr);
+	alt->pkey_index = attr->alt_pkey_index;
+	alt->timeout = attr->alt_timeout;
+	return 0;
+}
+
 static struct vb_qp_attr attr_to_core(struct vb_ibv_context *c, const struct ibv_qp_attr *attr)
 {
 	return (struct vb_qp_attr){
@@ -109,6 +134,8 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		return vb_ibv_refuse(c, EIO, "ibv_modify_qp");
 	if (mask & IBV_QP_AV)
 		err = path_err = connection_path(c, qp, attr, mask, &core);
+	if (!err && (mask & IBV_QP_ALT_PATH))
+		err = path_err = alternate_path(c, attr, &core);
 	if (mask & IBV_QP_STATE)
 		moves = moves_packets(ibv->state, attr->qp_state);
 	if (!err && moves && (mask & IBV_QP_STATE))
@@ -167,6 +194,12 @@ int vb_ibv_modify_qp_rate_limit(struct ibv_qp *ibv, struct ibv_qp_rate_limit_att
 		   : 0;
 }
 
+/* A port of the HCA as the context numbers them. */
+static uint8_t port_shown(const struct vb_ibv_context *c, uint8_t port)
+{
+	return port ? (uint8_t)(port - c->port + VB_IBV_PORT) : 0;
+}
+
 static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 		      const struct vb_ibv_qp *qp)
 {
@@ -194,10 +227,14 @@ static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 	to->max_rd_atomic = a->max_rd_atomic;
 	to->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	to->min_rnr_timer = a->min_rnr_timer;
-	to->port_num = a->port ? (uint8_t)(a->port - c->port + VB_IBV_PORT) : 0;
+	to->port_num = port_shown(c, a->port);
 	to->timeout = a->timeout;
 	to->retry_cnt = a->retry_cnt;
 	to->rnr_retry = a->rnr_retry;
+	memcpy(&to->alt_ah_attr, a->alt.av, sizeof to->alt_ah_attr);
+	to->alt_pkey_index = a->alt.pkey_index;
+	to->alt_port_num = port_shown(c, a->alt.path.port);
+	to->alt_timeout = a->alt.timeout;
 	to->rate_limit = vb_qp_rate(qp->core);
 }
 

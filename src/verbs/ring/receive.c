@@ -86,6 +86,8 @@ static struct vb_ring_slot *srq_slot(struct vb_ring_srq *r, uint32_t index)
 	return s;
 }
 
+/* A list that leads out of the SRQ, or is longer than it, is none: so hardware tells of a
+ * catastrophic error of the SRQ. */
 static void fetch_shared(struct vb_rq_source *s, struct vb_rq *rq)
 {
 	struct vb_ring_srq *r = vb_container_of(s, struct vb_ring_srq, source);
@@ -93,16 +95,26 @@ static void fetch_shared(struct vb_rq_source *s, struct vb_rq *rq)
 	struct vb_sge sge[VB_RING_SGES];
 	uint8_t copy[VB_RING_RECEIVE_BYTES];
 
+	if ((uint16_t)(posted - r->seen) > r->cnt) {
+		vb_srq_fail(r->srq->core);
+		return;
+	}
 	while (r->seen != posted) {
 		struct vb_recv_wr wr = {.wr_id = (uintptr_t)srq_slot(r, r->next), .sge = sge};
+		uint32_t next;
 
 		memcpy(copy, vb_ring_srq_wqe(r, r->next), r->stride);
 		wr.sge_cnt = vb_wqe_read_receive(copy + VB_NEXT_BYTES, r->stride - VB_NEXT_BYTES,
 						 sge, VB_RING_SGES);
 		if (!vb_rq_fetched(rq, &wr))
 			break;
-		r->next = (uint32_t)vb_wqe_get(copy, VB_NEXT_INDEX) & (r->cnt - 1);
+		next = (uint32_t)vb_wqe_get(copy, VB_NEXT_INDEX);
+		r->next = next & (r->cnt - 1);
 		r->seen++;
+		if (next != r->next) {
+			vb_srq_fail(r->srq->core);
+			return;
+		}
 	}
 }
 

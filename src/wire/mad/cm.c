@@ -5,6 +5,7 @@
  */
 #include "wire/mad/cm.h"
 
+#include "base/assert.h"
 #include "wire/be.h"
 
 #include <assert.h>
@@ -161,7 +162,10 @@ static const struct message *message_row(enum vb_cm_attr attr)
 
 uint32_t vb_cm_private_len(enum vb_cm_attr attr)
 {
-	return VB_MAD_LEN - VB_MAD_HDR_LEN - message_row(attr)->private_at;
+	uint32_t len = VB_MAD_LEN - VB_MAD_HDR_LEN - message_row(attr)->private_at;
+
+	VB_ASSERT_ALL(len <= VB_CM_PRIVATE_MAX);
+	return len;
 }
 
 const char *vb_cm_attr_name(enum vb_cm_attr attr)

@@ -53,6 +53,7 @@ enum vb_cm_reason {
 	VB_CM_REJ_STALE_CONN = 10,
 	VB_CM_REJ_INVALID_GID = 12,
 	VB_CM_REJ_INVALID_ALT_GID = 18,
+	VB_CM_REJ_INVALID_ALT_LID = 19,
 	VB_CM_REJ_INVALID_MTU = 26,
 	VB_CM_REJ_CONSUMER = 28,
 	VB_CM_REJ_VENDOR_OPTION = 35,
@@ -125,7 +126,7 @@ struct vb_cm_rep {
 	uint32_t psn;
 	uint8_t resp_resources, init_depth;
 	uint8_t target_ack_delay; /* 5 bits */
-	uint8_t failover;         /* 2 bits */
+	uint8_t failover;         /* 2 bits: enum vb_cm_failover */
 	uint8_t flow_control, srq;
 	uint8_t rnr_retry;                     /* 3 bits */
 	uint8_t ece_high, ece_middle, ece_low; /* the vendor id's bytes */
@@ -157,8 +158,29 @@ struct vb_cm_lap {
 	struct vb_cm_route alternate;
 };
 
+/* REP.failover: what becomes of the alternate path of the REQ. IBA 12.7.24 */
+enum vb_cm_failover { VB_CM_FAILOVER_ACCEPTED, VB_CM_FAILOVER_UNSUPPORTED, VB_CM_FAILOVER_REFUSED };
+
+/* APR.status. IBA 12.8.2, table 118 */
+enum vb_cm_apr_status {
+	VB_CM_APR_LOADED,
+	VB_CM_APR_INVALID_COMM_ID,
+	VB_CM_APR_UNSUPPORTED,
+	VB_CM_APR_REJECT,
+	VB_CM_APR_REDIRECT,
+	VB_CM_APR_IS_CURRENT, /* the path is the one that the connection has */
+	VB_CM_APR_INVALID_QPN,
+	VB_CM_APR_INVALID_LID,
+	VB_CM_APR_INVALID_GID,
+	VB_CM_APR_INVALID_FLOW_LABEL,
+	VB_CM_APR_INVALID_TCLASS,
+	VB_CM_APR_INVALID_HOP_LIMIT,
+	VB_CM_APR_INVALID_RATE,
+	VB_CM_APR_INVALID_SL,
+};
+
 struct vb_cm_apr {
-	uint8_t info_len, status;
+	uint8_t info_len, status; /* enum vb_cm_apr_status, or an unknown one */
 	uint8_t info[VB_CM_INFO_LEN];
 };
 
