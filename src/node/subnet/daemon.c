@@ -58,6 +58,7 @@ static int nodes_add(struct vb_subnet_daemon *d)
 		    .vendor_id = n->vendor_id,
 		    .device_id = n->device_id,
 		    .enhanced_port0 = n->enhanced_port0,
+		    .ioc = n->ioc,
 		    .description = n->desc,
 		};
 
