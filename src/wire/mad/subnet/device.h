@@ -43,7 +43,7 @@ struct vb_io_unit_info {
 	uint8_t list[128]; /* four bits for each slot, enum vb_io_slot; see vb_io_slot_set() */
 };
 
-/* What a controller is. IBA 16.3.3.4 */
+/* The description of a controller. IBA 16.3.3.4 */
 struct vb_io_controller_profile {
 	uint64_t guid;
 	uint32_t vendor_id; /* 24 bits */
