@@ -17,8 +17,8 @@ static const struct block {
 } blocks[VB_BLOCK_CNT] = {
     [VB_BLOCK_NONE] = {"turn", "It is about to send.", NULL, VB_RANK_WAITING},
     [VB_BLOCK_EMPTY] = {"turn",
-			"What was posted has not been looked at yet: it leaves with the "
-			"next doorbell, poll or timer.",
+			"The adapter has not looked at the work posted last: it leaves with "
+			"the next doorbell, poll or timer.",
 			NULL, VB_RANK_WAITING},
     [VB_BLOCK_FENCE] = {"fence",
 			"The next work request has IBV_SEND_FENCE, so it waits for the "

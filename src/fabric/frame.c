@@ -111,7 +111,7 @@ void vb_frame_fill(struct vb_frame *f, const struct vb_tx *tx, bool with_payload
 	f->pad = tx->pad;
 	f->len = tx->hdr_len + tx->payload_len + tx->pad;
 	f->frame_len = vb_frame_len(tx->path, f->len);
-	f->corrupt = false;
+	f->corrupt = f->ends_bad = f->new_vcrc = false;
 	f->hdr_len = tx->hdr_len;
 	/* Without a payload the headers are the whole packet. */
 	f->has_payload = with_payload;
@@ -167,6 +167,13 @@ void vb_frame_damage(struct vb_frame *f, uint64_t bits)
 		vb_fault_corrupt(f->bytes, f->len, bits);
 	}
 	f->corrupt = true;
+	f->new_vcrc = false;
+}
+
+void vb_frame_damage_inside(struct vb_frame *f, uint64_t bits)
+{
+	vb_frame_damage(f, bits);
+	f->new_vcrc = true;
 }
 
 bool vb_frame_is_whole(const struct vb_frame *f)

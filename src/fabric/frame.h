@@ -55,6 +55,8 @@ struct vb_frame {
 	bool corrupt : 1;
 	bool has_payload : 1; /* the bytes behind the headers are there */
 	bool to_group : 1;    /* multicast */
+	bool ends_bad : 1;    /* InfiniBand: with the end-bad-packet delimiter. IBA 7.3 */
+	bool new_vcrc : 1; /* ... with a VCRC made since it was damaged: the ICRC alone shows it */
 	union {
 		bool in_headroom;
 		uint8_t in_vl; /* InfiniBand: the lane by which it came into the switch it is in */
@@ -138,8 +140,15 @@ struct vb_rx vb_frame_rx(const struct vb_frame *f);
 /* Damages it: flips bits where it has bytes, as @bits chooses them, and remembers the ICRC that it
  * was sent with. IBA 7.8.1 */
 void vb_frame_damage(struct vb_frame *f, uint64_t bits);
+/* The same inside a switch of InfiniBand: its output makes a VCRC over what is there. */
+void vb_frame_damage_inside(struct vb_frame *f, uint64_t bits);
 /* False when it is damaged, as its ICRC says. */
 bool vb_frame_is_whole(const struct vb_frame *f);
+/* False when it has been damaged since its VCRC was made, as that says. */
+static inline bool vb_frame_vcrc_is_good(const struct vb_frame *f)
+{
+	return f->new_vcrc || vb_frame_is_whole(f);
+}
 
 /* FIFO of frames; it is empty while head is NULL, whatever tail is then. */
 struct vb_frame_fifo {

@@ -2,10 +2,12 @@
 /*
  * Calls that wait for descriptors. While a CQ of the process is armed, who waits for the channel of
  * one makes progress itself (node/wait/watch.h); then the call that the program made looks, without
- * waiting, what is ready. All other waits go on after one look at a count.
+ * waiting, what is ready. All other waits go on after one look at a count. A umad file whose device
+ * is gone is shown as a kernel shows it (files/umad/umad.h).
  */
 #include "files/calls.h"
 #include "files/next.h"
+#include "files/umad/umad.h"
 #include "node/host/clock.h"
 #include "node/wait/watch.h"
 
@@ -117,29 +119,33 @@ static int poll_until(struct pollfd *p, nfds_t n, vb_time until, const sigset_t 
 
 int poll(struct pollfd *p, nfds_t n, int timeout)
 {
-	if (timeout == 0 || !may_watch())
-		return VB_NEXT(poll)(p, n, timeout);
-	return poll_until(p, n, end_of_ms(timeout), NULL);
+	int ready = timeout == 0 || !may_watch() ? VB_NEXT(poll)(p, n, timeout)
+						 : poll_until(p, n, end_of_ms(timeout), NULL);
+
+	return vb_umad_poll_end(p, n, ready);
 }
 
 int __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t size)
 {
-	return may_watch() && n <= size / sizeof *p ? poll(p, n, timeout)
-						    : VB_NEXT(__poll_chk)(p, n, timeout, size);
+	return may_watch() && n <= size / sizeof *p
+		   ? poll(p, n, timeout)
+		   : vb_umad_poll_end(p, n, VB_NEXT(__poll_chk)(p, n, timeout, size));
 }
 
 int ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask)
 {
-	if (!is_wait(t) || !may_watch())
-		return VB_NEXT(ppoll)(p, n, t, mask);
-	return poll_until(p, n, end_of(t), mask);
+	int ready = !is_wait(t) || !may_watch() ? VB_NEXT(ppoll)(p, n, t, mask)
+						: poll_until(p, n, end_of(t), mask);
+
+	return vb_umad_poll_end(p, n, ready);
 }
 
 int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask,
 		size_t size)
 {
-	return may_watch() && n <= size / sizeof *p ? ppoll(p, n, t, mask)
-						    : VB_NEXT(__ppoll_chk)(p, n, t, mask, size);
+	return may_watch() && n <= size / sizeof *p
+		   ? ppoll(p, n, t, mask)
+		   : vb_umad_poll_end(p, n, VB_NEXT(__ppoll_chk)(p, n, t, mask, size));
 }
 
 /* The sets of a select(2), which a look writes over. */
@@ -236,6 +242,9 @@ int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *ev)
 
 	if (rc == 0 && op == EPOLL_CTL_ADD)
 		vb_watch_nest(epoll_fd, fd);
+	if (rc == 0 && op != EPOLL_CTL_DEL &&
+	    atomic_load_explicit(&vb_umad_is_used, memory_order_relaxed))
+		vb_umad_watched(epoll_fd, fd, ev->data);
 	return rc;
 }
 
@@ -252,14 +261,11 @@ static bool may_watch_epoll(int epoll_fd, int max)
 	return may_watch() && max > 0 && vb_watch_has_channel(epoll_fd);
 }
 
-int epoll_pwait(int epoll_fd, struct epoll_event *ev, int max, int timeout, const sigset_t *mask)
+static int epoll_until(int epoll_fd, struct epoll_event *ev, int max, vb_time until,
+		       const sigset_t *mask)
 {
-	vb_time until;
 	int err;
 
-	if (timeout == 0 || !may_watch_epoll(epoll_fd, max))
-		return VB_NEXT(epoll_pwait)(epoll_fd, ev, max, timeout, mask);
-	until = end_of_ms(timeout);
 	while ((err = watch_epoll(epoll_fd, until, mask)) == 0) {
 		int ready = VB_NEXT(epoll_pwait)(epoll_fd, ev, max, 0, NULL);
 
@@ -271,23 +277,29 @@ int epoll_pwait(int epoll_fd, struct epoll_event *ev, int max, int timeout, cons
 	return VB_NEXT(epoll_pwait)(epoll_fd, ev, max, left_ms(until), mask);
 }
 
+int epoll_pwait(int epoll_fd, struct epoll_event *ev, int max, int timeout, const sigset_t *mask)
+{
+	int ready = timeout == 0 || !may_watch_epoll(epoll_fd, max)
+			? VB_NEXT(epoll_pwait)(epoll_fd, ev, max, timeout, mask)
+			: epoll_until(epoll_fd, ev, max, end_of_ms(timeout), mask);
+
+	return vb_umad_epoll_end(epoll_fd, ev, ready);
+}
+
 int epoll_wait(int epoll_fd, struct epoll_event *ev, int max, int timeout)
 {
 	if (timeout == 0 || !may_watch_epoll(epoll_fd, max))
-		return VB_NEXT(epoll_wait)(epoll_fd, ev, max, timeout);
+		return vb_umad_epoll_end(epoll_fd, ev,
+					 VB_NEXT(epoll_wait)(epoll_fd, ev, max, timeout));
 	return epoll_pwait(epoll_fd, ev, max, timeout, NULL);
 }
 
-int epoll_pwait2(int epoll_fd, struct epoll_event *ev, int max, const struct timespec *t,
-		 const sigset_t *mask)
+static int epoll_until2(int epoll_fd, struct epoll_event *ev, int max, vb_time until,
+			const sigset_t *mask)
 {
 	struct timespec left;
-	vb_time until;
 	int err;
 
-	if (!is_wait(t) || !may_watch_epoll(epoll_fd, max))
-		return VB_NEXT(epoll_pwait2)(epoll_fd, ev, max, t, mask);
-	until = end_of(t);
 	while ((err = watch_epoll(epoll_fd, until, mask)) == 0) {
 		int ready = VB_NEXT(epoll_pwait)(epoll_fd, ev, max, 0, NULL);
 
@@ -297,4 +309,14 @@ int epoll_pwait2(int epoll_fd, struct epoll_event *ev, int max, const struct tim
 	if (err == EINTR)
 		return fail_interrupted();
 	return VB_NEXT(epoll_pwait2)(epoll_fd, ev, max, left_of(until, &left), mask);
+}
+
+int epoll_pwait2(int epoll_fd, struct epoll_event *ev, int max, const struct timespec *t,
+		 const sigset_t *mask)
+{
+	int ready = !is_wait(t) || !may_watch_epoll(epoll_fd, max)
+			? VB_NEXT(epoll_pwait2)(epoll_fd, ev, max, t, mask)
+			: epoll_until2(epoll_fd, ev, max, end_of(t), mask);
+
+	return vb_umad_epoll_end(epoll_fd, ev, ready);
 }

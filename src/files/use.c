@@ -44,7 +44,7 @@ ssize_t read(int fd, void *to, size_t len)
 	if (f.kind == VB_FD_NETLINK)
 		return recv(fd, to, len, 0);
 	if (f.kind == VB_FD_UMAD)
-		return vb_call_result(vb_umad_read(fd, to, len), was);
+		return vb_call_result(vb_umad_read(fd, &f, to, len), was);
 	errno = EINVAL; /* CMP-31: the device has no read */
 	return -1;
 }

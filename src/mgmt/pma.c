@@ -53,8 +53,8 @@ static uint64_t link_counter(const struct vb_pma_port *p, enum vb_pma_counter i)
 		return c->rcv_packets;
 	case VB_PMA_XMIT_WAIT:
 		return c->xmit_wait_ns;
-	default: /* switches have packets as a whole, and send on none that is damaged. LNK-40 */
-		return 0;
+	default: /* VB_PMA_RCV_REMOTE_PHYSICAL_ERRORS */
+		return c->remote_physical_errors;
 	}
 }
 

@@ -5,13 +5,14 @@
  * states of the link and counts. It is a function of the MADs and the time: the holder of a subnet
  * hands it what programs send, takes what arrives for them, and passes the time. IBA 14.2, 18.2.4;
  * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-19, FAB-28, FAB-30, FAB-32 to FAB-38, FAB-50, LNK-22,
- * LNK-30 to LNK-33, LNK-38, LNK-39, MAD-22
+ * LNK-30 to LNK-33, LNK-38, LNK-39, MAD-22, FAB-08
  */
 #ifndef VB_MGMT_SUBNET_H
 #define VB_MGMT_SUBNET_H
 
 #include "base/list.h"
 #include "mgmt/cca.h"
+#include "mgmt/device/device.h"
 #include "mgmt/pma.h"
 #include "mgmt/sma.h"
 #include "mgmt/trap.h"
@@ -25,6 +26,7 @@
 #define VB_SUBNET_MULTICASTS 1024u /* entries of a multicast table */
 #define VB_CAP_IS_SM (1u << 1)
 #define VB_CAP_IS_TRAP (1u << 3)
+#define VB_CAP_DEVICE_MGMT (1u << 19)
 
 struct vb_subnet_place {
 	uint32_t node;
@@ -48,6 +50,7 @@ struct vb_subnet_node {
 	struct vb_subnet_port *port;   /* by number; the first one is not used */
 	struct vb_pma_node pma;
 	struct vb_cca_node cca;
+	struct vb_device_node device;
 	struct vb_traps traps;
 	struct vb_list waits;   /* among those with a deadline */
 	struct vb_list changed; /* among those that vb_subnet_poll_change() tells of */
@@ -77,6 +80,9 @@ struct vb_subnet_node_config {
 	uint32_t vendor_id;
 	uint16_t device_id;
 	bool enhanced_port0; /* of a switch: port 0 has an LMC. FAB-05 */
+	/* Of a target channel adapter: its controllers, which stay as they are as long as the
+	 * subnet is open. NULL: it has none, and no device management agent. FAB-08 */
+	const struct vb_topo_ioc *ioc;
 	const char *description;
 };
 
@@ -165,7 +171,9 @@ void vb_subnet_link_error(struct vb_subnet *s, struct vb_subnet_place at, uint16
  * thresholds, and a neighbour that was silent for too long. FAB-33 */
 void vb_subnet_tell_errors(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
 
-/* Makes the answer of a MAD that nobody at its receiver takes: false when there is none. MAD-08 */
+/* Makes the answer of a MAD that no program at its receiver takes: that of the node's baseboard
+ * management agent, or that its class or attribute is not there. False: there is none. MAD-08,
+ * FAB-49 */
 bool vb_subnet_refuse(struct vb_subnet *s, struct vb_subnet_mad *m);
 
 /* A trap that a node sends now. */

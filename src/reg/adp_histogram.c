@@ -192,7 +192,7 @@ static int get_histogram(const struct vb_reg *reg, struct vb_reg_file *file,
 
 const struct vb_reg vb_reg_adp_histogram_config = {
     .name = "ADP_RETX_HISTOGRAM_CONFIG",
-    .text = "What ADP_RETX_HISTOGRAM counts",
+    .text = "The choice of what ADP_RETX_HISTOGRAM counts",
     .id = 0xc01d,
     .word = 4,
     .len = 0x80,

@@ -70,7 +70,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(const struct part *p, in
 
 static int no_memory(const struct part *p, int err)
 {
-	return refuse(p, err, "cannot be had: %s", strerror(-err));
+	return refuse(p, err, "cannot be made: %s", strerror(-err));
 }
 
 static int topology_refuse(const struct part *p, int err)

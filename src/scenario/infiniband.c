@@ -214,6 +214,8 @@ const struct key vb_scenario_infiniband_keys[] = {
     {"hoq-life", KEY_U8, IN(vb_scenario, ib.hoq_life), 0, 31, NULL, NULL, NULL},
     {"stall", KEY_U8, IN(vb_scenario, ib.stall_count), 0, 7, NULL, NULL, NULL},
     {"high-limit", KEY_U8, IN(vb_scenario, ib.high_limit), 0, 255, NULL, NULL, NULL},
+    {"damage", KEY_SHARE, IN(vb_scenario, ib.damage_ppm), 0, 1000000, NULL, NULL, NULL},
+    {"cut-through", KEY_BOOL, IN(vb_scenario, ib.cut_through), 0, 0, NULL, NULL, NULL},
     {"flow-loss", KEY_SHARE, IN(vb_scenario, ib.flow_loss_ppm), 0, 1000000, NULL, NULL, NULL},
     {.name = "high",
      .kind = KEY_MAP,

@@ -351,6 +351,8 @@ static inline bool vb_ibv_is_ib(const struct vb_ibv_context *c)
 
 /* ib_port.c: the attributes of an InfiniBand port. */
 void vb_ibv_ib_port_show(const struct vb_device *d, struct ibv_port_attr *a);
+/* Its speed where that is beyond the codes of active_speed, else 0. */
+uint32_t vb_ibv_ib_speed_ex(const struct vb_device *d);
 
 /* table.c: brings c->table up to date and raises the events of what changed. Under the lock. */
 void vb_ibv_refresh(struct vb_ibv_context *c);

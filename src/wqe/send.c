@@ -43,7 +43,7 @@ uint32_t vb_wqe_blocks(const uint8_t *ctrl)
 {
 	uint32_t ds = (uint32_t)vb_wqe_get(ctrl, VB_CTRL_DS);
 
-	/* One that is wrong takes its own block, and the next one is looked for behind it. */
+	/* A wrong element takes its own block, and the next one is looked for behind it. */
 	if (ds == 0 || ds > VB_WQE_DS_MAX)
 		return 1;
 	return (ds * VB_WQE_UNIT + VB_WQE_BLOCK - 1) / VB_WQE_BLOCK;

@@ -61,8 +61,10 @@ static void packet_step(struct world *w, bool is_whole)
 	vb_lrh_parse(&lrh, bytes);
 	len = is_whole ? lrh.words * 4u + VB_VCRC_LEN : take_byte(&w->in) * 20u;
 	headers_check(bytes, len);
-	if (vb_ib_port_receive(&w->port, &lrh, len, is_whole || (len & 4), w->now) !=
-	    VB_IB_ACCEPTED)
+	if (vb_ib_port_receive(&w->port, &lrh, len,
+			       is_whole || (len & 4) ? VB_IB_TAIL_GOOD
+						     : (enum vb_ib_tail)(len / 8 % 3),
+			       w->now) > VB_IB_BAD)
 		return;
 	require(lrh.vl == VB_VL_MGMT || lrh.vl < LANES);
 	/* It stays a while, or leaves at once. */

@@ -160,8 +160,9 @@ static void packet_step(struct world *w, struct vb_ib_port *link)
 	vb_lrh_parse(&lrh, bytes);
 	len = bytes[VB_LRH_LEN] & 1 ? (uint32_t)bytes[VB_LRH_LEN + 1] * 8
 				    : lrh.words * 4u + VB_VCRC_LEN;
-	if (vb_ib_port_receive(link, &lrh, len, !(bytes[VB_LRH_LEN] & 2), w->now) ==
-		VB_IB_ACCEPTED &&
+	if (vb_ib_port_receive(link, &lrh, len,
+			       bytes[VB_LRH_LEN] & 2 ? VB_IB_TAIL_DAMAGED : VB_IB_TAIL_GOOD,
+			       w->now) == VB_IB_ACCEPTED &&
 	    !(bytes[VB_LRH_LEN] & 4))
 		vb_ib_port_release(link, lrh.vl, len, w->now);
 }

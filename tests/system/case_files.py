@@ -245,3 +245,41 @@ print("ok")
 """)
     if out != "ok\n":
         raise Failure(out)
+
+
+UMAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "umad_roce.py")
+
+
+@case("files.umad", seconds=120)
+def mads_of_roce(context):
+    """A RoCE device has a umad file, whose agents send and receive MADs by QP1. MAD-01, MAD-06, MAD-07, MAD-08, MAD-12"""
+    a, b = context.machine.a, context.machine.b
+    if not b:
+        raise Skip(context.machine.why)
+
+    def at(host, *words):
+        return [context.verbena, "run", "--", "/usr/bin/python3", UMAD, words[0], host.device(context.verbena, "veth0"), *words[1:]]
+    server = b.start(at(b, "serve"), name="umad server")
+    server.wait_output("^ready$")
+    text = a.run(at(a, "ask", "10.9.0.1", "10.9.0.2"), seconds=60)
+    if text.splitlines() != ["file False EPROTONOSUPPORT EINVAL ok ENOENT", "write EINVAL EINVAL EIO", "answer (129, 0, 7, 'HELLO!')",
+                             "refused (129, 12, 8)", "connections (129, 12, 11)", "own (129, 12, 9)", "nobody ETIMEDOUT"]:
+        raise Failure(text + server.story())
+    server.wait_output("^request from 10.9.0.1 status 0 grh 1$")
+    # The library of infiniband-diags finds the port; nothing of it is a subnet's.
+    if shutil.which("ibstat"):
+        text = a.run([context.verbena, "run", "--", "ibstat", a.device(context.verbena, "veth0")])
+        if not re.search(r"State: Active[\s\S]*Link layer: Ethernet", text):
+            raise Failure(text)
+
+
+@case("files.umad.gone", seconds=120)
+def device_is_removed(context):
+    """When a network device goes, an open umad file of its RDMA device has an error and nothing else. MAD-01, MAD-16"""
+    with pair.spare(context) as place:
+        c = place.client.host
+        device = c.device(context.verbena, "veth9")
+        p = c.start([context.verbena, "run", "--", "/usr/bin/python3", UMAD, "gone", device], name="umad file")
+        p.wait_output("^ready$")
+        c.run(["ip", "link", "del", "veth9"])
+        p.wait_output("^gone True EIO EIO EPIPE$", 30)

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 
 from cases import case
@@ -236,6 +237,37 @@ def standby_takes_over(context):
         f.end()
 
 
+@case("subnet.priority", seconds=240)
+def priority_changes(context):
+    """A standby whose priority rises tells the master by trap 144, which the fabric carries, and becomes master. FAB-34"""
+    f = Fabric(context, "priority", "star:hosts=3")
+    second = os.path.join(context.machine.folder, "osm.second.log")
+    folder = context.machine.folder
+    standby = None
+    try:
+        f.manage("H-0000", "-p", "5", "-s", "0")  # it looks at nothing by itself
+        f.await_log("SUBNET UP")
+        standby = f.host.start(f.at("H-0001", "opensm", "-e", "-d", "2", "-f", second, "-p", "3", "-console", "local"),
+                               stdin=subprocess.PIPE, env={"OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder})
+        f.await_log("Entering STANDBY state", log=second)
+        text = f.run("H-0002", "sminfo")
+        need(f"sm lid {lid_of(f, 'H-0000')} " in text, text)
+        with open(f.log, encoding="utf-8", errors="replace") as log:
+            before = log.read().count("num:144")
+        standby.process.stdin.write(b"priority 12\n")
+        standby.process.stdin.flush()
+        f.await_log("Entering MASTER state", log=second, seconds=120)
+        f.await_log("SUBNET UP", log=second)
+        with open(f.log, encoding="utf-8", errors="replace") as log:
+            need(log.read().count("num:144") > before, "the master has heard no trap 144")
+        text = f.run("H-0002", "sminfo")
+        need(f"sm lid {lid_of(f, 'H-0001')} " in text, text)
+    finally:
+        if standby:
+            standby.end()
+        f.end()
+
+
 @case("subnet.write", seconds=120)
 def writes(context):
     """Writes to umad0 by themselves: the kernel's errors, many at once, a child's, the last before close. MAD-11, MAD-23"""
@@ -270,12 +302,12 @@ def open_files(context):
         need(text.splitlines() == ["ioctl ENOTTY ENOTTY ENOTTY ('EINVAL', 1) ('EINVAL', 0)",
                                    "read EAGAIN EINVAL EINVAL 320 EAGAIN EINTR True", "poll out in+out out",
                                    "copies 11 0 13 0", "killed registered EINVAL registered"], text)
-        # To a file that is open the end of the fabric is the end of its device.
+        # To a file that is open the end of the fabric is the end of its device. MAD-01
         p = f.host.start(f.at("H-0001", "/usr/bin/python3", script, "gone"))
         p.wait_output("^open$")
     finally:
         f.end()
-    p.wait_output("^EIO EIO EPIPE ENOENT$", 20)
+    p.wait_output("^err True EIO EIO EPIPE ENXIO ENOENT$", 20)
 
 
 @case("subnet.issm", seconds=60)

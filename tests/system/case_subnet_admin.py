@@ -113,6 +113,73 @@ def devices(context):
         f.end()
 
 
+TARGET = """Switch 4 "S"
+[1] "H-0000"[1]
+[2] "H-0001"[1]
+[3] "T"[1]
+Ca 1 "H-0000"
+Ca 1 "H-0001"
+vendid=0x2c9
+caguid=0x2c90300001234
+Ca 1 "T" # "target"
+#ioc "an array of disks" slot=2 device=0x1234
+#service "SRP.T10:0002c90300001234" id=0x2c90300001234
+#service "SRP.T10:0002c90300005678" id=0x77
+#service "another one"
+#service "SRP.T10:0002c9030000aaaa"
+#service "SRP.T10:0002c9030000bbbb"
+"""
+
+
+@case("subnet.target", seconds=180)
+def target(context):
+    """A target channel adapter tells SRP's tools of its controller; no other node announces one. FAB-08, FAB-49, IBT-95"""
+    if not shutil.which("ibsrpdm"):
+        raise Skip("srptools are not installed")
+    path = os.path.join(context.machine.folder, "target.net")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(TARGET)
+    f = Fabric(context, "target", path)
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        lid = lid_of(f, "T")
+        text = f.run("H-0001", "ibsrpdm", "-d", "/dev/infiniband/umad0")
+        for expected in (f"port LID:        {lid:04x}", "max controllers: 0x02", "controller[  2]\n",
+                         "GUID:      0002c90300001235", "vendor ID: 0002c9", "device ID: 001234", "IO class : 0100",
+                         "ID:        an array of disks", "service entries: 5", "service[  0]: 0002c90300001234 / SRP.T10:0002c90300001234",
+                         "service[  1]: 0000000000000077 / SRP.T10:0002c90300005678",
+                         "service[  4]: 0002c90300001235 / SRP.T10:0002c9030000bbbb"):
+            need(expected in text, f"{expected}: {text}")
+        # The commands for a kernel, but for targets that one has logged in to: it looks where those would be.
+        commands = [line for line in f.run("H-0001", "ibsrpdm", "-c", "-d", "/dev/infiniband/umad0").splitlines() if "opendir" not in line]
+        need(not os.path.isdir("/sys/class/scsi_host") or len(commands) == 4 and "id_ext=0002c90300001234,ioc_guid=0002c90300001235" in commands[0] and
+             commands[0].endswith("service_id=0002c90300001234"), commands)
+        # CapabilityMask, bit 19: IsDeviceManagementSupported.
+        mask = {n: int(f.run(n, "cat", "/sys/class/infiniband/verbena0/ports/1/cap_mask"), 16) >> 19 & 1 for n in ("H-0001", "T")}
+        need(mask == {"H-0001": 0, "T": 1}, mask)
+        # Nodes of each kind, and who serves which class: SM and SA are OpenSM, the rest are the node's own agents.
+        found = f.run("H-0001", "ibnetdiscover", "-l")
+        need(sorted(re.findall(r"^(Ca|Switch|Rt)\b", found, re.M)) == ["Ca", "Ca", "Ca", "Switch"], found)
+        asker, manager = Listener(f, "H-0001"), lid_of(f, "H-0000")
+        for mgmt_class, attribute, at, status in ((0x04, 0x01, lid, 0), (0x05, 0x01, lid, 0), (0x05, 0x10, lid, 0xC),
+                                                  (0x06, 0x01, lid, 0), (0x06, 0x10, lid, 0), (0x06, 0x20, lid, 0xC),
+                                                  (0x06, 0x10, manager, 0xC), (0x05, 0x01, manager, 0), (0x07, 0x01, lid, 0xC)):
+            asker.does(f"get {mgmt_class} {attribute} {at}", f"status {status:#x}")
+        need("SMINFO_MASTER" in f.run("T", "sminfo"), "sminfo")
+        need(f.run("T", "saquery", "PIR").count("PortInfoRecord dump") >= 4, "saquery")
+        need("ClassPortInfo" in f.run("H-0001", "saquery", "-c"), "saquery -c")
+        need("CC_Key" in f.run("H-0001", "ibccquery", "CK", str(lid)), "ibccquery")
+        # The agent has the class: no program of the node can register for it, as with a kernel's target driver.
+        refused = ("import fcntl, os, struct\nfd = os.open('/dev/infiniband/umad0', os.O_RDWR)\n"
+                   "try: fcntl.ioctl(fd, 0xC01C1B01, struct.pack('=I4IBBB3sBxxx', 0, 2, 0, 0, 0, 1, 6, 1, bytes(3), 0))\n"
+                   "except OSError as e: print(e.errno)\n")
+        need(f.run("T", "/usr/bin/python3", "-c", refused).strip() == "22" and
+             not f.run("H-0001", "/usr/bin/python3", "-c", refused).strip(), "registrations")
+    finally:
+        f.end()
+
+
 CONGESTION = """congestion_control TRUE
 cc_sw_cong_setting_control_map 0x1f
 cc_sw_cong_setting_victim_mask 0x000000000000000000000000000000000000000000000000000000000000001e

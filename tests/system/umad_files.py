@@ -143,12 +143,19 @@ def killed():
 
 def gone(fd, agent):
     """The answers of a file whose fabric ends meanwhile."""
+    missing = call(LIBC.open, b"/dev/infiniband/umad7", os.O_RDWR)
+    os.write(fd, header(agent, PERMISSIVE, 0, 5000) + smp(1))  # the answer is not read, and goes with the device
+    select.select([fd], [], [], 10)
+    watch = select.epoll()
+    watch.register(fd, select.EPOLLIN | select.EPOLLOUT)
     print("open", flush=True)
     p = select.poll()
-    p.register(fd, select.POLLIN)
-    p.poll(30000)
-    return [read(fd, HEADER + MAD), refused(fd, header(agent, PERMISSIVE, 0, 5000) + smp(2)), register_vendor(fd)[0],
-            call(LIBC.open, b"/dev/infiniband/umad0", os.O_RDWR)]
+    p.register(fd, select.POLLIN | select.POLLOUT)
+    end = time.monotonic() + 30
+    while (events := dict(p.poll(30000))[fd]) & select.POLLIN and time.monotonic() < end:
+        time.sleep(0.01)
+    return ["err" if events == select.POLLERR else events, watch.poll(0) == [(fd, select.EPOLLERR)], read(fd, HEADER + MAD), refused(fd, header(agent, PERMISSIVE, 0, 5000) + smp(2)), register_vendor(fd)[0],
+            call(LIBC.open, b"/dev/infiniband/umad0", os.O_RDWR), missing]
 
 
 def main():

@@ -142,7 +142,7 @@ static inline void ib_arrive(struct ib_world *w, unsigned e, struct ib_flight *f
 		return;
 	}
 	lrh = ib_lrh(f->packet);
-	if (vb_ib_port_receive(&end->port, &lrh, f->packet->item.len, true, w->now) !=
+	if (vb_ib_port_receive(&end->port, &lrh, f->packet->item.len, VB_IB_TAIL_GOOD, w->now) !=
 	    VB_IB_ACCEPTED) {
 		f->packet->used = false;
 		return;

@@ -48,7 +48,8 @@ static void handle__what_a_kind_may_say(void **state)
 	    {[VB_BROKER_CLIENT] = true,
 	     [VB_BROKER_REATTACH] = true,
 	     [VB_BROKER_OBSERVER] = true,
-	     [VB_BROKER_CM] = true},
+	     [VB_BROKER_CM] = true,
+	     [VB_BROKER_UMAD] = true},
 	    /* observers */
 	    {[VB_BROKER_GET_SLOTS] = true,
 	     [VB_BROKER_CAPTURE] = true,

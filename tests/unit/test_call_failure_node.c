@@ -247,7 +247,7 @@ static void umad_end(int rc)
 {
 	if (rc)
 		assert_int_equal(umad_make(), 0);
-	assert_int_equal(vb_subnet_file_of(fabric, answer.token)->number, 1);
+	assert_int_equal(vb_subnet_file_of(fabric, answer.token)->umad.number, 1);
 	vb_fds_close(&first_file);
 	node_end(rc);
 }

@@ -89,19 +89,24 @@ static void port__management_lane(void **state)
 	assert_true(vb_ib_port_poll_transmit(&w.end[0].port, w.now, &out));
 	assert_int_equal(out.item->vl, 0);
 
-	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, true, w.now), VB_IB_ACCEPTED);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, true, w.now), VB_IB_ACCEPTED);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, true, w.now), VB_IB_NO_ROOM);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, VB_IB_TAIL_GOOD, w.now),
+			 VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, VB_IB_TAIL_GOOD, w.now),
+			 VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, VB_IB_TAIL_GOOD, w.now),
+			 VB_IB_NO_ROOM);
 	assert_int_equal(counters(1)->vl15_dropped, 1);
 	assert_int_equal(counters(1)->buffer_overruns, 0);
 	vb_ib_port_release(p, VB_VL_MGMT, VB_SMP_LEN, w.now);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, true, w.now), VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, VB_IB_TAIL_GOOD, w.now),
+			 VB_IB_ACCEPTED);
 
 	lrh.words = 73;
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 294, true, w.now), VB_IB_ERROR);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 294, VB_IB_TAIL_GOOD, w.now), VB_IB_ERROR);
 	lrh.words = 72;
 	lrh.lnh = VB_LNH_GLOBAL;
-	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, true, w.now), VB_IB_ERROR);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, VB_SMP_LEN, VB_IB_TAIL_GOOD, w.now),
+			 VB_IB_ERROR);
 	assert_int_equal(counters(1)->rcv_errors, 2);
 }
 
@@ -113,23 +118,23 @@ static void port__refuses_bad_packets(void **state)
 
 	(void)state;
 	world_begin(2, 100);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, 0), VB_IB_STATE);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, 0), VB_IB_STATE);
 	assert_int_equal(counters(1)->rcv_discards, 1);
 	ib_world_up(&w);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, false, w.now), VB_IB_ERROR);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 57, true, w.now), VB_IB_ERROR);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_DAMAGED, w.now), VB_IB_ERROR);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 57, VB_IB_TAIL_GOOD, w.now), VB_IB_ERROR);
 	lrh.vl = 2; /* not operational */
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, w.now), VB_IB_ERROR);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, w.now), VB_IB_ERROR);
 	assert_int_equal(counters(1)->rcv_errors, 3);
 	assert_int_equal(counters(1)->rcv_packets, 0);
 	lrh.vl = 1;
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, w.now), VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, w.now), VB_IB_ACCEPTED);
 	assert_int_equal(counters(1)->rcv_packets, 1);
 	assert_int_equal(counters(1)->rcv_data, 14);
 	/* LNK-21: a sender without credit overruns the buffer: 1 of 100 blocks is taken. */
 	lrh.words = 1055;
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, true, w.now), VB_IB_ACCEPTED);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, true, w.now), VB_IB_NO_ROOM);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, VB_IB_TAIL_GOOD, w.now), VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, VB_IB_TAIL_GOOD, w.now), VB_IB_NO_ROOM);
 	assert_int_equal(counters(1)->buffer_overruns, 1);
 	assert_int_equal(counters(1)->vl15_dropped, 0);
 }
@@ -181,7 +186,7 @@ static void port__tells_credits(void **state)
 	assert_int_equal(f.op, VB_FLOW_NORMAL);
 	assert_int_equal(f.fccl, 200);
 
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 4202, true, 20980), VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 4202, VB_IB_TAIL_GOOD, 20980), VB_IB_ACCEPTED);
 	assert_false(vb_ib_port_poll_transmit(p, 20981, &out));
 	vb_ib_port_release(p, 0, 4202, 20990);
 	assert_true(vb_ib_port_poll_transmit(p, 20990, &out));
@@ -189,7 +194,7 @@ static void port__tells_credits(void **state)
 	assert_int_equal(f.fccl, 266);
 	/* Less than a packet's worth is told in its period. */
 	lrh.words = 14;
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, 21000), VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, 21000), VB_IB_ACCEPTED);
 	vb_ib_port_release(p, 0, 58, 21000);
 	assert_false(vb_ib_port_poll_transmit(p, 21000, &out));
 
@@ -198,7 +203,7 @@ static void port__tells_credits(void **state)
 	world_begin(1, 70);
 	ib_world_up(&w);
 	lrh.words = 80; /* six blocks of four to spare */
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 322, true, w.now), VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 322, VB_IB_TAIL_GOOD, w.now), VB_IB_ACCEPTED);
 	vb_ib_port_release(p, 0, 322, w.now);
 	assert_true(vb_ib_port_poll_transmit(p, w.now, &out));
 	assert_int_equal(vb_flow_parse(&f, out.flow), 0);

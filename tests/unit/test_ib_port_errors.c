@@ -41,10 +41,11 @@ static void port__takes_up_to_its_own_mtu(void **state)
 	c.mtu_cap = 2048;
 	ib_world_init(&w, &c, 1);
 	ib_world_up(&w);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, lrh.words * 4u + 2, true, w.now),
+	assert_int_equal(vb_ib_port_receive(p, &lrh, lrh.words * 4u + 2, VB_IB_TAIL_GOOD, w.now),
 			 VB_IB_ACCEPTED);
 	lrh.words++;
-	assert_int_equal(vb_ib_port_receive(p, &lrh, lrh.words * 4u + 2, true, w.now), VB_IB_ERROR);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, lrh.words * 4u + 2, VB_IB_TAIL_GOOD, w.now),
+			 VB_IB_ERROR);
 	assert_int_equal(counters(1)->rcv_errors, 1);
 }
 
@@ -63,12 +64,16 @@ static void port__filters_raw_packets(void **state)
 		struct vb_lrh lrh = {.lnh = lnh, .words = 14};
 
 		p->config.filter_raw_in = false;
-		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, w.now), VB_IB_ERROR);
+		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, w.now),
+				 VB_IB_ERROR);
 		p->config.filter_raw_in = true;
-		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, w.now), VB_IB_FILTERED);
-		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, false, w.now), VB_IB_ERROR);
+		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, w.now),
+				 VB_IB_FILTERED);
+		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_DAMAGED, w.now),
+				 VB_IB_ERROR);
 		lrh.lnh = VB_LNH_LOCAL;
-		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, true, w.now), VB_IB_ACCEPTED);
+		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, w.now),
+				 VB_IB_ACCEPTED);
 	}
 	assert_int_equal(counters(1)->rcv_errors, 4);
 	assert_int_equal(counters(1)->rcv_filtered, 2);
@@ -92,8 +97,43 @@ static void line_brings(bool is_damaged)
 {
 	const struct vb_lrh lrh = {.lnh = VB_LNH_LOCAL, .words = 14};
 
-	if (vb_ib_port_receive(&w.end[1].port, &lrh, 58, !is_damaged, w.now) == VB_IB_ACCEPTED)
+	if (vb_ib_port_receive(&w.end[1].port, &lrh, 58,
+			       is_damaged ? VB_IB_TAIL_DAMAGED : VB_IB_TAIL_GOOD,
+			       w.now) == VB_IB_ACCEPTED)
 		vb_ib_port_release(&w.end[1].port, 0, 58, w.now);
+}
+
+/* LNK-39, LNK-40: a packet that ends as a bad one was damaged further back: it is no error of this
+ * line. A port of a switch that cuts through has begun to send it, and any other damaged one, on.
+ */
+static void port__counts_bad_packets_of_others(void **state)
+{
+	struct vb_ib_port *p = &w.end[1].port;
+	struct vb_lrh lrh = {.lnh = VB_LNH_LOCAL, .words = 14};
+
+	(void)state;
+	world_begin(1, 200);
+	ib_world_up(&w);
+	p->config.local_errors = 1;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_BAD_PACKET, w.now),
+				 VB_IB_ERROR);
+	assert_int_equal(counters(1)->remote_physical_errors, 4);
+	assert_true(counters(1)->rcv_errors == 0 && counters(1)->symbol_errors == 0);
+	assert_true(counters(1)->rcv_packets == 0 && counters(1)->link_integrity_errors == 0);
+	assert_int_equal(p->lane[0].rx.used, 0);
+
+	p->config.cuts_through = true;
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_BAD_PACKET, w.now), VB_IB_BAD);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_DAMAGED, w.now), VB_IB_BAD);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_GOOD, w.now), VB_IB_ACCEPTED);
+	assert_int_equal(p->lane[0].rx.used, 3); /* each lies in the buffer */
+	assert_true(counters(1)->remote_physical_errors == 5 && counters(1)->rcv_errors == 1);
+	assert_true(counters(1)->symbol_errors == 1 && counters(1)->rcv_packets == 1);
+	/* Without a form that the link carries it goes nowhere. */
+	lrh.words = 2000;
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 58, VB_IB_TAIL_BAD_PACKET, w.now),
+			 VB_IB_ERROR);
 }
 
 /* LNK-39, FAB-33: each packet that the line damages is a symbol error; where so many more are
@@ -147,16 +187,17 @@ static void port__counts_overruns_in_a_row(void **state)
 	(void)state;
 	world_begin(1, 70);
 	ib_world_up(&w);
-	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, true, w.now), VB_IB_ACCEPTED);
+	assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, VB_IB_TAIL_GOOD, w.now), VB_IB_ACCEPTED);
 	for (uint64_t i = 0; i < 20; i++)
-		assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, true, i * period),
+		assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, VB_IB_TAIL_GOOD, i * period),
 				 VB_IB_NO_ROOM);
 	assert_int_equal(counters(1)->excessive_overruns, 0);
 	p->config.overrun_errors = 3;
 	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
 		vb_time at = (100 + row[i].period) * period + i * 7;
 
-		assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, true, at), VB_IB_NO_ROOM);
+		assert_int_equal(vb_ib_port_receive(p, &lrh, 4222, VB_IB_TAIL_GOOD, at),
+				 VB_IB_NO_ROOM);
 		assert_int_equal(counters(1)->excessive_overruns, row[i].errors);
 	}
 	assert_int_equal(counters(1)->buffer_overruns, 20 + sizeof row / sizeof row[0]);
@@ -167,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(port__takes_up_to_its_own_mtu),
 	    cmocka_unit_test(port__filters_raw_packets),
+	    cmocka_unit_test(port__counts_bad_packets_of_others),
 	    cmocka_unit_test(port__counts_errors_of_the_line),
 	    cmocka_unit_test(port__counts_overruns_in_a_row),
 	};

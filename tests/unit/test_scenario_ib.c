@@ -329,6 +329,28 @@ static void open__refuses_what_does_not_fit(void **state)
 	}
 }
 
+/* Switches that damage packets and cut through, as a file says: there are errors of each kind, and
+ * all that was sent arrives. LNK-10, LNK-39 */
+static void damage__of_cables_and_switches(void **state)
+{
+	struct vb_sim_ib_stats st;
+	struct vb_scenario_run run;
+	uint64_t bad = 0, remote = 0, inside = 0;
+
+	(void)state;
+	run_file(&run, "damage", false);
+	assert_true(sc.ib.damage_ppm == 1000 && sc.ib.cut_through);
+	for (uint32_t i = 0; i < vb_sim_port_cnt(run.sim); i++) {
+		assert_true(vb_sim_ib_port_stats(run.sim, i, &st));
+		bad += st.counters.rcv_errors;
+		remote += st.counters.remote_physical_errors;
+		inside += st.damaged;
+	}
+	assert_true(bad > 0 && remote > 0 && inside > 0);
+	assert_int_equal(vb_load_damaged(run.load), 0);
+	vb_scenario_close(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +359,7 @@ int main(void)
 	    cmocka_unit_test(victim__is_saved_by_congestion_control),
 	    cmocka_unit_test(transports__of_flows),
 	    cmocka_unit_test(transports__with_targets),
+	    cmocka_unit_test(damage__of_cables_and_switches),
 	    cmocka_unit_test(partitions__are_apart),
 	    cmocka_unit_test(partitions__are_enforced),
 	    cmocka_unit_test(read__refuses_partitions),

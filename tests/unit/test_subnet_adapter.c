@@ -289,6 +289,33 @@ static void tables__show_what_a_manager_sets(void **state)
 	program_end(&p);
 }
 
+/* Each width and speed of a link comes to the table by its code of verbs. IBT-94 */
+static void tables__have_all_widths_and_speeds(void **state)
+{
+	static struct vb_host_shm table;
+	struct program p = program_at("H-B");
+	struct vb_port_info *i = &vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 2))->info;
+	const struct vb_device_ib *ib = &table.device[1].ib;
+
+	(void)state;
+	fabric_configure();
+	for (uint32_t width = VB_IB_1X; width <= VB_IB_2X; width <<= 1)
+		for (uint32_t speed = VB_IB_SDR; speed <= VB_IB_XDR; speed <<= 1) {
+			const struct vb_ib_speed_row *row = vb_ib_speed_row(speed);
+
+			if (speed == VB_IB_FDR10) /* PortInfo has no bit for it */
+				continue;
+			i->width_active = (uint8_t)width;
+			i->speed_active = row->port_info;
+			i->ext_speed_active = row->port_info_ext;
+			assert_true(vb_subnet_table_write(fabric, HOST_B, 0, &table));
+			assert_true(ib->width == width && ib->speed == speed);
+			assert_int_equal(table.device[1].speed_mbps,
+					 100 * row->nominal * vb_ib_lanes(width));
+		}
+	program_end(&p);
+}
+
 /* GIDs are the prefix with the GUIDs of the port and of the manager. FAB-20, FAB-56 */
 static void tables__have_gids_of_prefix_and_guids(void **state)
 {
@@ -545,6 +572,7 @@ int main(void)
 	    T(violations__count_once_at_their_port),
 	    T(violations__raise_their_trap),
 	    T(tables__show_what_a_manager_sets),
+	    T(tables__have_all_widths_and_speeds),
 	    T(tables__have_gids_of_prefix_and_guids),
 	    T(programs__hear_of_changes_at_their_node),
 	    T(maps__have_nodes_and_cables),

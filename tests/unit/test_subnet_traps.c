@@ -407,7 +407,7 @@ static void errors__of_the_data_path(void **state)
 	/* A neighbour that sends without credit, until no room is left. */
 	info_of(SWITCH_B, 1)->overrun_errors = p->config.overrun_errors = 1;
 	while (p->counters.buffer_overruns == 0)
-		(void)vb_ib_port_receive(p, &lrh, 4222, true, now);
+		(void)vb_ib_port_receive(p, &lrh, 4222, VB_IB_TAIL_GOOD, now);
 	assert_int_equal(error_told(), VB_TRAP_BUFFER_OVERRUN);
 	assert_int_equal(error_told(), 0);
 	/* A neighbour that sends no flow control. */
@@ -463,6 +463,31 @@ static void local_changes__are_told(void **state)
 	assert_true(net.node[HOST_B].sma.info.system_guid == UINT64_C(0x1122334455667788));
 }
 
+/* FAB-34: flags of trap 144 that no agent here has to raise. Hierarchies (0x10) and CapabilityMask2
+ * (0x20) are those of nodes whose CapabilityMask announces them by bits 31 and 15; none here does,
+ * and HierarchyInfo is refused. A manager's priority (0x08) is in no attribute of its node: the
+ * manager tells of it itself (OpenSM, osm_set_sm_priority()), by a trap that the fabric carries. */
+static void local_changes__that_no_agent_knows(void **state)
+{
+	static const uint8_t here[] = {1};
+
+	(void)state;
+	configure();
+	for (uint32_t node = HOST_A; node <= HOST_B; node++)
+		for (uint8_t p = 0; p <= net.node[node].sma.info.port_cnt; p++)
+			assert_false(info_of(node, p)->cap_mask & (1u << 31 | 1u << 15));
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, 0x1e, 0, here, 1), VB_SMP_BAD_METHOD_ATTR);
+
+	/* A standby at HOST_B tells the master at HOST_A of its new priority. */
+	make_by_lid(VB_MAD_CLASS_SUBN_LID, METHOD_TRAP, VB_SMP_NOTICE, LID(HOST_A));
+	m.at = place(HOST_B, 2);
+	m.slid = LID(HOST_B);
+	be16_put(m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT + 10, 0x08);
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_true(m.at.node == HOST_A && m.on_qp0);
+	assert_int_equal(be16_get(m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT + 10), 0x08);
+}
+
 /* FAB-33, LNK-20: a port that hears no flow control recovers, counts it, and says so. */
 static void flow_silence__is_told(void **state)
 {
@@ -485,12 +510,19 @@ static void flow_silence__is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(unplug__raises_a_trap),    T(traps__need_a_manager),
-	    T(manager__is_told),         T(mkey__refusal_raises_a_trap),
-	    T(set__changes_are_told),    T(pkey__at_an_end_node),
-	    T(pkey__of_an_answer),       T(qkey__of_qp1),
-	    T(pkey__at_a_switch),        T(errors__of_a_link),
-	    T(errors__of_the_data_path), T(local_changes__are_told),
+	    T(unplug__raises_a_trap),
+	    T(traps__need_a_manager),
+	    T(manager__is_told),
+	    T(mkey__refusal_raises_a_trap),
+	    T(set__changes_are_told),
+	    T(pkey__at_an_end_node),
+	    T(pkey__of_an_answer),
+	    T(qkey__of_qp1),
+	    T(pkey__at_a_switch),
+	    T(errors__of_a_link),
+	    T(errors__of_the_data_path),
+	    T(local_changes__are_told),
+	    T(local_changes__that_no_agent_knows),
 	    T(flow_silence__is_told),
 	};
 

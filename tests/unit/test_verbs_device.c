@@ -302,29 +302,6 @@ static void query_port__violations_stay_at_their_end(void **state)
 	assert_int_equal(a.qkey_viol_cntr, UINT16_MAX);
 }
 
-/* The codes of each Ethernet speed: 1X, 4X and 2X are 1, 2 and 16; SDR, DDR, FDR10, EDR, HDR and
- * NDR are 1, 2, 8, 32, 64 and 128. IBT-94 */
-static void query_port__speed_and_width(void **state)
-{
-	static const struct {
-		uint32_t mbps;
-		uint8_t width, speed;
-	} c[] = {{0, 2, 32},      {1000, 1, 1},    {10000, 1, 8},   {20000, 2, 2},
-		 {25000, 1, 32},  {40000, 2, 8},   {50000, 16, 32}, {100000, 2, 32},
-		 {200000, 2, 64}, {400000, 2, 128}};
-	struct vb_ibv_context *context = vb_ibv_ctx(ctx);
-	struct ibv_port_attr a;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
-		assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
-		context->table[0].speed_mbps = c[i].mbps; /* until the table changes */
-		assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
-		assert_int_equal(a.active_width, c[i].width);
-		assert_int_equal(a.active_speed, c[i].speed);
-	}
-}
-
 /* gid_tbl_len is the number of entries: there is none with that index. */
 static void gid__none_beyond_the_table(void **state)
 {
@@ -577,7 +554,6 @@ int main(void)
 	    VERBS_TEST(query_rt_values__clock),
 	    VERBS_TEST(open_device__what_the_context_has),
 	    VERBS_TEST(query_port__is_ethernet_and_active),
-	    VERBS_TEST(query_port__speed_and_width),
 	    VERBS_TEST(query_port__violations_stay_at_their_end),
 	    VERBS_TEST(query_port__old_symbol_writes_no_more_than_the_old_structure),
 	    VERBS_TEST(gid__table_and_entries_agree),

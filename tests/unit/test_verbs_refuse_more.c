@@ -317,9 +317,8 @@ static void said__once(void **state)
 	static const struct {
 		void (*ask)(void);
 		const char *line;
-	} rows[] = {{ask_for_dc,
-		     "verbena: a QP of DC is not to be had here: for that, devices have "
-		     "to say that they are of mlx5's, as with \"verbena run --dc half\"\n"},
+	} rows[] = {{ask_for_dc, "verbena: a QP of DC needs devices that say they are of mlx5's: "
+				 "\"verbena run --dc half\"\n"},
 		    {ask_for_scope,
 		     "verbena: the multicast group ff01::1 has scope 1, which Linux keeps off the "
 		     "network: take one of scope 2 to 14, such as ff0e::1 (perftest: -M)\n"}};

@@ -331,7 +331,7 @@ static int write_page(FILE *f, struct explain_page *e)
 		"QPs, from 10 s before the first of these events on, or the last 10 s; a QP is "
 		"looked at each 10 ms at most. All packets are in the page of verbena capture "
 		"--report.",
-	    .ladder = "What went wrong, one by one",
+	    .ladder = "Events of the last trouble, one by one",
 	    .charts = &charts,
 	    .step = e->step,
 	    .step_cnt = e->step_cnt,

@@ -61,6 +61,8 @@ bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
 		l->overruns += st.counters.buffer_overruns;
 		l->discards += st.counters.xmit_discards;
 		l->flow += st.flow_sent;
+		l->bad += st.counters.rcv_errors;
+		l->ended_bad += st.counters.remote_physical_errors;
 		l->barred_in += st.rcv_constraint_errors;
 		l->barred_out += st.xmit_constraint_errors;
 		l->marks += st.marks;
@@ -96,6 +98,11 @@ void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run)
 			"congestion     %" PRIu64 " packets with FECN, %" PRIu64
 			" BECN; index at most %u\n",
 			l.marks, l.becns, l.index_max);
+	if (l.bad || l.ended_bad)
+		fprintf(f,
+			"damage         ports have %" PRIu64 " packets with errors, %" PRIu64
+			" that ended as bad ones\n",
+			l.bad, l.ended_bad);
 	if (l.barred_in || l.barred_out)
 		fprintf(f,
 			"partitions     switches bar %" PRIu64 " packets that come in, %" PRIu64

@@ -18,6 +18,7 @@ struct vb_sim_lanes {
 	uint64_t wait_ns, wait_most_ns; /* for credits; at one port */
 	uint64_t overruns, discards, flow, marks, becns;
 	uint64_t barred_in, barred_out; /* packets, by the P_Keys of ports of switches */
+	uint64_t bad, ended_bad;        /* packets with errors; with the end of a bad one */
 	uint32_t index_max;             /* of congestion control */
 	uint32_t lane_cnt, capacity;
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];

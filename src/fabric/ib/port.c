@@ -309,23 +309,26 @@ static bool packet_is_good(const struct vb_ib_port *p, const struct vb_lrh *lrh,
 }
 
 enum vb_ib_verdict vb_ib_port_receive(struct vb_ib_port *p, const struct vb_lrh *lrh, uint32_t len,
-				      bool vcrc_is_good, vb_time now)
+				      enum vb_ib_tail tail, vb_time now)
 {
-	bool data = lrh->vl != VB_VL_MGMT;
+	bool data = lrh->vl != VB_VL_MGMT, is_good = tail == VB_IB_TAIL_GOOD, has_form;
 
 	if (!vb_link_may_receive(p->state, data)) {
 		p->counters.rcv_discards++;
 		return VB_IB_STATE;
 	}
-	line_note(p, !vcrc_is_good);
-	if (vcrc_is_good && p->config.filter_raw_in && vb_lnh_is_raw(lrh->lnh)) {
+	line_note(p, tail == VB_IB_TAIL_DAMAGED);
+	if (is_good && p->config.filter_raw_in && vb_lnh_is_raw(lrh->lnh)) {
 		p->counters.rcv_filtered++;
 		return VB_IB_FILTERED;
 	}
-	if (!vcrc_is_good || !packet_is_good(p, lrh, len)) {
+	has_form = packet_is_good(p, lrh, len);
+	if (tail == VB_IB_TAIL_BAD_PACKET)
+		p->counters.remote_physical_errors++;
+	else if (!is_good || !has_form)
 		p->counters.rcv_errors++;
+	if (!has_form || !(is_good || p->config.cuts_through))
 		return VB_IB_ERROR;
-	}
 	if (!vb_credit_receive(&p->lane[lrh->vl].rx, vb_blocks(len))) {
 		if (data)
 			overrun_note(p, now);
@@ -333,6 +336,8 @@ enum vb_ib_verdict vb_ib_port_receive(struct vb_ib_port *p, const struct vb_lrh 
 			p->counters.vl15_dropped++;
 		return VB_IB_NO_ROOM;
 	}
+	if (!is_good)
+		return VB_IB_BAD;
 	p->counters.rcv_packets++;
 	p->counters.rcv_data += lrh->words;
 	if (data && p->state == VB_LINK_ARMED)

@@ -3,7 +3,7 @@
  * A port of an InfiniBand link: lanes with queues, credits and arbitration, the flow control
  * packets of its own end, and the counters that its data path feeds. It is a machine as others
  * here: packets go in and out, time is an argument, and it knows no other machine. IBA 7.6
- * to 7.9, 18.2.5.4; items LNK-10 to LNK-31, LNK-36, LNK-38, LNK-39
+ * to 7.9, 18.2.5.4; items LNK-10 to LNK-31, LNK-36, LNK-38 to LNK-40
  *
  * Its owner, a channel adapter, a switch or a router, puts packets in with vb_ib_port_enqueue() and
  * takes what leaves with vb_ib_port_poll_transmit() whenever the line is free. A packet from the
@@ -46,6 +46,9 @@ struct vb_ib_port_config {
 	uint8_t hoq_life;             /* 4.096 us * 2^n at the head of a lane; of switches only */
 	uint8_t stall_count;          /* VLStallCount, 0: lanes are never stalled */
 	bool is_switch;
+	/* The port's owner sends a packet on before it has all of it. A packet with a bad end has
+	 * begun to leave then, and leaves with the end of a bad one. LNK-40 */
+	bool cuts_through;
 	bool filter_raw_in, filter_raw_out; /* LNK-04 */
 	/* LocalPhyErrors and OverrunErrors of PortInfo, 0: off. IBA 7.12.2; FAB-33 */
 	uint8_t local_errors, overrun_errors;
@@ -82,9 +85,17 @@ struct vb_ib_out {
 	uint8_t flow[VB_FLOW_LEN];
 };
 
+/* How a packet ended. IBA 7.3, 7.8.1 */
+enum vb_ib_tail {
+	VB_IB_TAIL_DAMAGED, /* its VCRC is bad: this line did it */
+	VB_IB_TAIL_GOOD,
+	VB_IB_TAIL_BAD_PACKET, /* with the end-bad-packet delimiter: a line further back did it */
+};
+
 enum vb_ib_verdict {
 	VB_IB_ACCEPTED, /* the packet lies in its lane's buffer */
-	VB_IB_ERROR,    /* rcv_errors */
+	VB_IB_BAD,      /* it does too, and has to leave with the end of a bad packet */
+	VB_IB_ERROR,    /* rcv_errors, or remote_physical_errors */
 	VB_IB_FILTERED, /* rcv_filtered */
 	VB_IB_STATE,    /* rcv_discards */
 	VB_IB_NO_ROOM,  /* vl15_dropped or buffer_overruns */
@@ -93,7 +104,7 @@ enum vb_ib_verdict {
 /* Begins with the link down, no packets, no arbitration tables. The configuration is copied. */
 void vb_ib_port_init(struct vb_ib_port *p, const struct vb_ib_port_config *config);
 
-/* Sets the number of operational data lanes. Those that are new begin without credits. */
+/* Sets the number of operational data lanes. New lanes begin without credits. */
 void vb_ib_port_set_lanes(struct vb_ib_port *p, uint32_t data_cnt, vb_time now);
 
 /* Something happens to the link. -EINVAL: not in this state. When it goes down, credits are
@@ -111,7 +122,7 @@ bool vb_ib_port_poll_transmit(struct vb_ib_port *p, vb_time now, struct vb_ib_ou
 
 /* A packet of @len bytes came, with this LRH. */
 enum vb_ib_verdict vb_ib_port_receive(struct vb_ib_port *p, const struct vb_lrh *lrh, uint32_t len,
-				      bool vcrc_is_good, vb_time now);
+				      enum vb_ib_tail tail, vb_time now);
 /* A packet of @len bytes has left the buffer of its lane @vl. */
 void vb_ib_port_release(struct vb_ib_port *p, uint8_t vl, uint32_t len, vb_time now);
 

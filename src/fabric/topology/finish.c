@@ -36,11 +36,28 @@ static int order_names(struct vb_topo_build *b)
 	return 0;
 }
 
+/* A controller without a GUID counts on from its node's, as the SRP target of Linux takes the
+ * node's; a service without an ID has the GUID of its controller. */
+static void name_controllers(const struct vb_topo_node *n)
+{
+	for (struct vb_topo_ioc *c = n->ioc; c; c = c->next) {
+		if (c->profile.guid == 0)
+			c->profile.guid = n->node_guid + c->slot - 1;
+		for (struct vb_topo_service *s = c->service; s; s = s->next)
+			if (s->service.id == 0)
+				s->service.id = c->profile.guid;
+	}
+}
+
 int vb_topo_put_together(struct vb_topo_build *b)
 {
 	int err = order_names(b);
 
 	if (!err)
 		err = vb_topo_join_ends(b);
-	return err ? err : vb_topo_give_guids(b);
+	if (!err)
+		err = vb_topo_give_guids(b);
+	for (uint32_t i = 0; !err && i < b->t->node_cnt; i++)
+		name_controllers(&b->t->node[i]);
+	return err;
 }

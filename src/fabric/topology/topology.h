@@ -10,6 +10,8 @@
 #ifndef VB_FABRIC_TOPOLOGY_H
 #define VB_FABRIC_TOPOLOGY_H
 
+#include "wire/mad/subnet/device.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +36,20 @@ struct vb_topo_port {
 	uint64_t guid;  /* every port of a switch has that of port 0 */
 };
 
+/* A service of an I/O controller. */
+struct vb_topo_service {
+	struct vb_topo_service *next;
+	struct vb_io_service service;
+};
+
+/* An I/O controller of a target channel adapter. FAB-08 */
+struct vb_topo_ioc {
+	struct vb_topo_ioc *next; /* in a slot behind this one's */
+	uint8_t slot;             /* of the I/O unit that the node is, from 1 on */
+	struct vb_io_controller_profile profile;
+	struct vb_topo_service *service; /* profile.service_cnt of them */
+};
+
 struct vb_topo_node {
 	char *name; /* unique: "H-0000", or as in the text */
 	char desc[VB_TOPO_DESC_MAX + 1];
@@ -44,6 +60,7 @@ struct vb_topo_node {
 	uint32_t vendor_id; /* 24 bits */
 	uint64_t node_guid, system_guid;
 	struct vb_topo_port *port; /* port_cnt + 1; [0] is a switch's own, and unused in others */
+	struct vb_topo_ioc *ioc;   /* of a target channel adapter, by slot; NULL: it has none */
 };
 
 /* How text is read and what is taken where it is silent. Zero is a default in all but alloc and

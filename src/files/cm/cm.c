@@ -165,7 +165,7 @@ static int ask_broker(const struct vb_cm_call *call, struct vb_cm_answer *answer
 static int ask_with_events(int fd, struct vb_cm_call *call, struct vb_cm_answer *answer)
 {
 	uint64_t seq[VB_UCMA_OUT_MAX];
-	/* Those that an earlier broker was told of come first. */
+	/* Events that an earlier broker was told of come first. */
 	uint32_t cnt = call->returns ? call->extra_len / (uint32_t)sizeof seq[0] : 0;
 	int rc = ask_broker(call, answer);
 

@@ -24,6 +24,7 @@ static struct {
 	pthread_mutex_t mutex;
 	struct vb_own_fd sock;
 	char root[256];
+	char last[256]; /* of a fabric: the root that this process has had */
 } tree = {.mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .sock = VB_OWN_FD_NONE};
 
 static void lock_tree(void)
@@ -59,6 +60,7 @@ static bool reach_fabric(void)
 	if (sock < 0)
 		return false;
 	vb_own_fd_take(&tree.sock, sock);
+	memcpy(tree.last, tree.root, sizeof tree.last);
 	return true;
 }
 
@@ -97,6 +99,15 @@ static bool reach_tree(void)
 	return true;
 }
 
+/* The root of the tree, NULL: there is none. When its fabric has ended, the node of a program has
+ * lost its device: the host's is none of its own, and its device files are told apart. MAD-01 */
+static const char *root_now(void)
+{
+	if (reach_tree())
+		return tree.root;
+	return vb_umad_has_fabric() && tree.last[0] ? tree.last : NULL;
+}
+
 /* @path as an absolute one, which may still have links and dots in it. */
 static bool make_absolute(int at, const char *path, char *to, size_t size)
 {
@@ -125,13 +136,16 @@ bool vb_tree_find(int at, const char *path, struct vb_tree_path *to)
 	/* Asked of the text first: nothing else brings a program to the broker. */
 	bool of_host = found && vb_path_in_tree(absolute, "", any, sizeof any);
 	if (found && (of_host || atomic_load(&vb_tree_dev))) {
+		const char *root = tree.root;
+
 		lock_tree();
-		if (of_host)
-			found = reach_tree() &&
-				vb_path_in_tree(absolute, tree.root, to->text, sizeof to->text);
-		else
+		if (of_host) {
+			root = root_now();
+			found = root && vb_path_in_tree(absolute, root, to->text, sizeof to->text);
+		} else {
 			snprintf(to->text, sizeof to->text, "%s", absolute);
-		to->device = found ? vb_path_device(to->text, tree.root) : VB_PATH_NO_DEVICE;
+		}
+		to->device = found ? vb_path_device(to->text, root) : VB_PATH_NO_DEVICE;
 		/* A path into the tree by its own name needs nothing but to be told as a device. */
 		found = found && (of_host || to->device != VB_PATH_NO_DEVICE);
 		unlock_tree();

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls to the fabric's process, see session.h. */
+/* Calls to the fabric's process, or to the broker, see session.h. */
 #include "files/umad/session.h"
 
 #include "files/fd.h"
 #include "files/own_fd.h"
 #include "files/umad/umad.h"
+#include "node/client/dial.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define ATTEMPTS 2
@@ -66,16 +68,31 @@ int vb_umad_attach(char *root, size_t root_size, char *why, size_t why_size)
 	return sock;
 }
 
+/* Asks the broker for the connection. */
+static int session_dial(char *why, size_t why_size)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+	int sock;
+
+	vb_broker_msg_init(&m, VB_BROKER_UMAD);
+	(void)prctl(PR_GET_NAME, m.comm);
+	sock = vb_broker_dial(&m, &fds, true, why, why_size);
+	vb_fds_close(&fds);
+	return sock;
+}
+
 /* Opens the session, unless it is open. */
 static int session_begin(void)
 {
-	char root[256], why[256];
+	char root[256], why[VB_BROKER_TEXT_MAX];
 	int sock;
 
 	if (vb_own_fd_is_ours(&session.sock) && vb_own_fd_is_there(&session.sock))
 		return 0;
 	vb_own_fd_drop(&session.sock);
-	sock = vb_umad_attach(root, sizeof root, why, sizeof why);
+	sock = vb_umad_has_fabric() ? vb_umad_attach(root, sizeof root, why, sizeof why)
+				    : session_dial(why, sizeof why);
 	if (sock < 0)
 		return sock;
 	if (!session.is_prepared) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection of this process to the fabric's process, by which its files make their calls. */
+/* The connection of this process to the fabric's process, or without a fabric to the broker, by
+ * which its files make their calls. */
 #ifndef VB_FILES_UMAD_SESSION_H
 #define VB_FILES_UMAD_SESSION_H
 

@@ -30,7 +30,7 @@ static socklen_t file_name(struct sockaddr_un *a, uint64_t token)
 {
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
 	int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, NAME_PREFIX "%016" PRIx64 "-%s",
-			 token, getenv("VERBENA_FABRIC"));
+			 token, vb_umad_has_fabric() ? getenv("VERBENA_FABRIC") : "host");
 
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
@@ -85,7 +85,17 @@ static int enter_file(int fd, const struct vb_subnet_answer *answer, int flags)
 	struct sockaddr_un a;
 	socklen_t len = file_name(&a, f.token);
 
+	atomic_store_explicit(&vb_umad_is_used, true, memory_order_relaxed);
 	return bind(fd, (struct sockaddr *)&a, len) ? -errno : vb_fd_enter_opened(fd, &f, flags);
+}
+
+/* A file that is not there: its index is of no port, or the tree that had it is gone. MAD-01 */
+static int missing_error(const struct vb_tree_path *p, const char *dev)
+{
+	char root[VB_PATH_BYTES];
+
+	snprintf(root, sizeof root, "%.*s/class", (int)(dev - p->text), p->text);
+	return VB_NEXT(access)(root, F_OK) ? -ENXIO : -ENOENT;
 }
 
 /* The port that "umad0" or "issm0" at the end of the path is of, by the tree. */
@@ -103,11 +113,19 @@ static int port_of(const struct vb_tree_path *p)
 		 p->text, name);
 	f = VB_NEXT(fopen)(path, "re");
 	if (!f)
-		return -ENOENT;
+		return missing_error(p, dev);
 	if (fgets(line, sizeof line, f))
 		port = atoi(line);
 	fclose(f);
 	return port;
+}
+
+/* The N of umadN. */
+static uint32_t number_of(const struct vb_tree_path *p)
+{
+	const char *name = strrchr(p->text, '/') + 1;
+
+	return (uint32_t)strtoul(name + strlen("umad"), NULL, 10);
 }
 
 int vb_umad_open(const struct vb_tree_path *p, int flags)
@@ -119,8 +137,12 @@ int vb_umad_open(const struct vb_tree_path *p, int flags)
 	int rc = port_of(p);
 
 	if (rc >= 0) {
-		call.number = (uint32_t)rc;
+		/* A device of the host has one port; its place in the table is the file's number.
+		 */
+		call.number = vb_umad_has_fabric() ? (uint32_t)rc : number_of(p) + 1;
 		rc = call_open(&call, is_issm && !(flags & O_NONBLOCK), &answer, &fds);
+		if (rc == -EIO) /* the fabric has ended */
+			rc = -ENXIO;
 	}
 	if (!rc)
 		rc = enter_file(fds.fd[0], &answer, flags);
@@ -141,13 +163,14 @@ void vb_umad_adopt(int fd)
 	socklen_t len = sizeof a;
 	int was = errno;
 
-	if (vb_umad_has_fabric() && getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
-	    a.sun_family == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path) + 1 &&
-	    !a.sun_path[0]) {
+	if (getsockname(fd, (struct sockaddr *)&a, &len) == 0 && a.sun_family == AF_UNIX &&
+	    len > offsetof(struct sockaddr_un, sun_path) + 1 && !a.sun_path[0]) {
 		a.sun_path[sizeof a.sun_path - 1] = 0;
 		if (sscanf(a.sun_path + 1, NAME_PREFIX "%16" SCNx64, &f.token) == 1 &&
-		    file_name(&is, f.token) == len && memcmp(&is, &a, len) == 0)
+		    file_name(&is, f.token) == len && memcmp(&is, &a, len) == 0) {
+			atomic_store_explicit(&vb_umad_is_used, true, memory_order_relaxed);
 			(void)vb_fd_enter(fd, &f);
+		}
 	}
 	errno = was;
 }
@@ -195,7 +218,17 @@ static void drop_message(int fd)
 		VB_NEXT(close)(memory);
 }
 
-ssize_t vb_umad_read(int fd, void *to, size_t len)
+/* Messages that a program has not read go with the device. The page tells of an end in order; a
+ * fabric that was killed closed the file alone, and what it had sent is read. MAD-16 */
+static bool is_dead(int fd, const struct vb_fd *f)
+{
+	const struct vb_subnet_page *p = page_of(f);
+
+	return (!p || __atomic_load_n(&p->token, __ATOMIC_ACQUIRE) != f->token) &&
+	       vb_umad_is_gone(fd);
+}
+
+ssize_t vb_umad_read(int fd, const struct vb_fd *f, void *to, size_t len)
 {
 	struct vb_subnet_prefix prefix;
 	ssize_t n, got;
@@ -203,6 +236,10 @@ ssize_t vb_umad_read(int fd, void *to, size_t len)
 
 	if (len < VB_UMAD_HDR_LEN_OLD) {
 		errno = EINVAL;
+		return -1;
+	}
+	if (is_dead(fd, f)) {
+		errno = EIO;
 		return -1;
 	}
 	n = receive_message(fd, &prefix, to, len, MSG_PEEK, &memory);

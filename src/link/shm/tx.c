@@ -37,7 +37,7 @@ static bool ring_announce(struct vb_shm *s, uint32_t slot, vb_time now)
 				  p->unannounced);
 
 	/* Anybody can fill the queue of a wakeup endpoint, but only who shares this memory can have
-	 * its owner empty it. One who does not for long gets its packets by UDP. */
+	 * its owner empty it. A receiver that does not for long gets its packets by UDP. */
 	if (rc == 0 || rc == -EAGAIN)
 		__atomic_fetch_add(&s->cfg.wakeup[slot].rings, 1, __ATOMIC_RELEASE);
 	if (rc == -EAGAIN && !vb_ring_is_stuck(&p->ring, now))
@@ -116,8 +116,8 @@ static void tap_sent(struct vb_shm *s, const struct vb_ring_way *way, const stru
 	}
 }
 
-/* If the reader sleeps. One that waits at its wakeup endpoint gets a message, and only then its
- * word is taken back. */
+/* If the reader sleeps. A reader that waits at its wakeup endpoint gets a message, and only then
+ * its word is taken back. */
 static void wake_reader(struct vb_shm *s, uint32_t slot, const struct vb_shm_peer *p)
 {
 	struct vb_wakeup *d = &s->cfg.wakeup[slot];

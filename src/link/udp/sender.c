@@ -79,7 +79,7 @@ static void track_follow(struct vb_udp_sender *s, uint32_t i, uint16_t id, vb_ti
 	struct vb_udp_track t = s->track[i];
 	int ahead = distance_to(&t, id);
 
-	/* One that is late moves nothing, unless they all are. */
+	/* A late packet moves nothing, unless all are late. */
 	if (ahead < 0 && id != t.id && t.run > 0) {
 		t.run--;
 	} else {

@@ -54,7 +54,7 @@ static inline bool may_share_batch(const struct vb_tx *a, const struct vb_tx *b)
 
 /*
  * Packets from @from on that one UDP_SEGMENT send can take: of one length, and the last may be
- * shorter. One that is shorter and begins a run of its own is left to that: the first packet of a
+ * shorter. A shorter packet that begins a run of its own is left to that: the first packet of a
  * long RDMA WRITE has a RETH, the others do not, and 15 of these fill a GSO batch at MTU 4096.
  */
 static inline uint32_t batch_length(const struct vb_tx_batch *b, uint32_t from)

@@ -15,7 +15,9 @@ enum { LOCAL_AT = 5, CAPABILITY_AT = 6, FLAGS_AT = 10, SYSTEM_GUID_AT = 6 };
 /* Changes of other things than the capabilities. */
 enum { CHANGED_DESCRIPTION = 1, CHANGED_WIDTH = 2, CHANGED_SPEED = 4 };
 
-/* One that still waits for its answer says what had changed before as well. */
+/* A trap that still waits for its answer says what had changed before as well. The flags of
+ * hierarchies and of CapabilityMask2 have no attribute here, and a manager's priority is known to
+ * the manager alone, which sends that trap itself. */
 static void raise_capability(struct vb_subnet *s, struct vb_subnet_place at, uint16_t flags,
 			     vb_time now)
 {

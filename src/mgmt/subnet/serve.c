@@ -2,10 +2,11 @@
 /*
  * The agents of the nodes at work: requests that arrive are answered and the answer goes back, what
  * they changed takes effect on the links and is told. IBA 14.2; items FAB-14, FAB-23, FAB-28,
- * FAB-35, MAD-08, MAD-22
+ * FAB-35, FAB-49, MAD-08, MAD-22
  */
 #include "mgmt/subnet/priv.h"
 
+#include "mgmt/device/baseboard.h"
 #include "wire/be.h"
 #include "wire/ib/lrh.h"
 #include "wire/pkey.h"
@@ -122,30 +123,39 @@ static bool serve_smp(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 	return r.respond;
 }
 
+/* Whether an agent of the node serves the class. That of baseboard management comes after those of
+ * programs, see vb_subnet_refuse(). */
+static bool class_is_served(const struct vb_subnet_node *n, uint8_t mgmt_class)
+{
+	return mgmt_class == VB_MAD_CLASS_PERF || mgmt_class == VB_MAD_CLASS_IBCC ||
+	       (mgmt_class == VB_MAD_CLASS_DEVICE && n->device.ioc);
+}
+
 /* The node's own agent answers the MAD that has arrived. False: none does; *is_taken: one had it.
  */
 static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now, bool *is_taken)
 {
+	struct vb_subnet_node *n = &s->node[m->at.node];
 	struct vb_mad_hdr h;
 	bool asks, is_answered;
 
 	vb_mad_hdr_parse(&h, m->mad);
 	asks = h.method == VB_MAD_METHOD_GET || h.method == VB_MAD_METHOD_SET;
-	*is_taken =
-	    m->on_qp0
-		? h.attr_id != VB_SMP_SM_INFO && (asks || h.method == METHOD_TRAP_REPRESS)
-		: asks && m->dst_qp == QP1 &&
-		      (h.mgmt_class == VB_MAD_CLASS_PERF || h.mgmt_class == VB_MAD_CLASS_IBCC);
+	*is_taken = m->on_qp0
+			? h.attr_id != VB_SMP_SM_INFO && (asks || h.method == METHOD_TRAP_REPRESS)
+			: asks && m->dst_qp == QP1 && class_is_served(n, h.mgmt_class);
 	if (!*is_taken)
 		return false;
 	if (m->on_qp0)
 		return serve_smp(s, m, now);
 	if (h.mgmt_class == VB_MAD_CLASS_IBCC)
-		return vb_cca_handle(&s->node[m->at.node].cca, m->mad, m->at.port, now);
+		return vb_cca_handle(&n->cca, m->mad, m->at.port, now);
+	if (h.mgmt_class == VB_MAD_CLASS_DEVICE)
+		return vb_device_handle(&n->device, m->mad, m->at.port);
 	if (s->count)
 		s->count(s->count_ctx, m->at.node);
-	is_answered = vb_pma_handle(&s->node[m->at.node].pma, m->mad, now);
-	vb_subnet_waits(s, &s->node[m->at.node]);
+	is_answered = vb_pma_handle(&n->pma, m->mad, now);
+	vb_subnet_waits(s, n);
 	return is_answered;
 }
 
@@ -167,6 +177,10 @@ bool vb_subnet_refuse(struct vb_subnet *s, struct vb_subnet_mad *m)
 	struct vb_smp_route r;
 	bool directed;
 
+	if (!m->on_qp0 && vb_baseboard_handle(m->mad, s->node[m->at.node].cca.resp_time)) {
+		turn_back(s, m);
+		return true;
+	}
 	vb_mad_hdr_parse(&h, m->mad);
 	if (h.method != VB_MAD_METHOD_GET && h.method != VB_MAD_METHOD_SET)
 		return false;

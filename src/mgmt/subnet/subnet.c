@@ -62,6 +62,7 @@ static void node_free(struct vb_subnet *s, struct vb_subnet_node *n)
 	s->free(s->alloc_ctx, n->pma.port);
 	s->free(s->alloc_ctx, n->cca.port);
 	s->free(s->alloc_ctx, n->cca.sw_port);
+	s->free(s->alloc_ctx, n->device.port);
 	s->free(s->alloc_ctx, n->forward.unicast);
 	s->free(s->alloc_ctx, n->forward.multicast);
 }
@@ -190,6 +191,23 @@ static bool cca_begin(struct vb_subnet *s, struct vb_subnet_node *n,
 	return true;
 }
 
+/* The device management agent of a node with controllers, which its ports announce. FAB-08 */
+static bool device_begin(struct vb_subnet *s, struct vb_subnet_node *n,
+			 const struct vb_subnet_node_config *c)
+{
+	if (!c->ioc)
+		return true;
+	assert(c->type == VB_NODE_CA);
+	n->device = (struct vb_device_node){
+	    .ioc = c->ioc,
+	    .port = s->alloc(s->alloc_ctx, (c->port_cnt + 1u) * sizeof *n->device.port),
+	    .port_cnt = c->port_cnt,
+	    .resp_time = RESP_TIME};
+	for (unsigned i = 1; i <= c->port_cnt; i++)
+		n->sma.port[i].info.cap_mask |= VB_CAP_DEVICE_MGMT;
+	return n->device.port != NULL;
+}
+
 int vb_subnet_add(struct vb_subnet *s, const struct vb_subnet_node_config *c)
 {
 	struct vb_subnet_node *n = &s->node[s->node_cnt];
@@ -222,7 +240,7 @@ int vb_subnet_add(struct vb_subnet *s, const struct vb_subnet_node_config *c)
 	for (size_t i = 0; i < sizeof n->sma.description && c->description[i]; i++)
 		n->sma.description[i] = (uint8_t)c->description[i];
 	if (!n->sma.port || !n->port || !n->pma.port || !node_ports(s, n, c) ||
-	    !cca_begin(s, n, c) ||
+	    !cca_begin(s, n, c) || !device_begin(s, n, c) ||
 	    (c->type == VB_NODE_SWITCH && !switch_tables(s, n, c->enhanced_port0))) {
 		node_free(s, n);
 		return -ENOMEM;

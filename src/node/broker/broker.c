@@ -157,12 +157,16 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 		break;
 	case VB_SOURCE_GSI:
 		vb_broker_cm_packets(b, now);
+		vb_broker_umad_move(b, now);
 		break;
 	case VB_SOURCE_CHANNEL:
 		vb_broker_cm_channel(b, index, now);
 		break;
 	case VB_SOURCE_CONN:
 		vb_conn_handle(b, index, now);
+		break;
+	case VB_SOURCE_UMAD:
+		vb_broker_umad_file(b, index);
 		break;
 	case VB_SOURCE_PARAMS:
 		vb_broker_params_handle(b);
@@ -229,7 +233,10 @@ static void look_after_keeper(struct vb_broker *b, vb_time now)
 
 static void handle_timeouts(struct vb_broker *b, vb_time now)
 {
+	bool is_used = vb_broker_cm_is_used(b) || vb_broker_umad_is_used(b);
+
 	vb_broker_cm_timeouts(b, now);
+	vb_broker_umad_move(b, now);
 	if (now >= b->retry_due)
 		vb_conn_retry(b, now);
 	if (now >= b->devices_due)
@@ -238,10 +245,9 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 		write_counters(b);
 		b->counters_due = VB_NEVER;
 	}
-	if ((b->client_cnt || vb_broker_cm_is_used(b)) && b->counters_due == VB_NEVER)
+	if ((b->client_cnt || is_used) && b->counters_due == VB_NEVER)
 		b->counters_due = now + COUNTERS_NS;
-	if (b->conn_cnt || vb_broker_cm_is_used(b) ||
-	    vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept) {
+	if (b->conn_cnt || is_used || vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept) {
 		b->idle_since = VB_NEVER;
 		b->is_resting = false;
 	} else if (b->idle_since == VB_NEVER) {
@@ -267,6 +273,7 @@ static int wait_ms(const struct vb_broker *b, vb_time now)
 
 	due = vb_time_min(vb_time_min(due, idle_due(b)), b->keeper_due);
 	due = vb_time_min(due, vb_broker_cm_due(b, now));
+	due = vb_time_min(due, vb_broker_umad_due(b));
 	if (due == VB_NEVER)
 		return -1;
 	return (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
@@ -292,7 +299,7 @@ static void run_broker(struct vb_broker *b)
 		for (int i = 0; i < n; i++)
 			handle_event(b, ev[i].data.u64, vb_clock_now());
 		handle_timeouts(b, vb_clock_now());
-		/* One that could not rest has no settings any more. */
+		/* A broker that could not rest has no settings any more. */
 		if (!b->is_ending)
 			vb_broker_params_show(b);
 	}
@@ -353,6 +360,7 @@ int vb_broker_main(void)
 	dup2(STDIN_FILENO, STDOUT_FILENO);
 	run_broker(&b);
 	vb_sysfs_remove(&b.sysfs);
+	vb_broker_umad_close(&b);
 	vb_broker_cm_close(&b);
 	vb_slots_close(&b.slots);
 	close(b.listen_fd);

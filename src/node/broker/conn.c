@@ -156,6 +156,17 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 		close(page);
 }
 
+/* From here on it makes calls about umad files. */
+static void welcome_umad(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+
+	c->kind = VB_CONN_UMAD;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	if (vb_conn_send(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
 /* Owners of adopted slots may be dead already, or may not know yet that their broker is. */
 static void orphans_make(struct vb_broker *b)
 {
@@ -268,8 +279,10 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 		}
 		vb_broker_group_ready(b);
 	}
-	if (c->wants_cm)
+	if (c->wants == VB_BROKER_CM)
 		welcome_cm(b, c);
+	else if (c->wants == VB_BROKER_UMAD)
+		welcome_umad(b, c);
 	else
 		welcome_client(b, c);
 	return true;
@@ -401,6 +414,12 @@ static void show_connections(struct vb_broker *b, struct vb_conn *c)
 	vb_fds_close(&fds);
 }
 
+/* The beginning of a connection of a program that uses the adapter. */
+static bool op_is_program(uint32_t op)
+{
+	return op == VB_BROKER_CLIENT || op == VB_BROKER_CM || op == VB_BROKER_UMAD;
+}
+
 /*
  * Somebody of another version. A program that would use the adapter while nobody does gets one of
  * its own: this broker ends, though it had histories of trouble to tell.
@@ -408,10 +427,9 @@ static void show_connections(struct vb_broker *b, struct vb_conn *c)
 static void meet_other_version(struct vb_broker *b, struct vb_conn *c,
 			       const struct vb_broker_msg *m)
 {
-	bool is_program =
-	    m->magic == VB_BROKER_MAGIC && (m->op == VB_BROKER_CLIENT || m->op == VB_BROKER_CM);
+	bool is_program = m->magic == VB_BROKER_MAGIC && op_is_program(m->op);
 	bool is_kept = vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept;
-	bool is_used = b->client_cnt || vb_broker_cm_is_used(b);
+	bool is_used = b->client_cnt || vb_broker_cm_is_used(b) || vb_broker_umad_is_used(b);
 	char text[VB_BROKER_TEXT_MAX];
 
 	if (is_program && !is_used && !is_kept) {
@@ -436,8 +454,9 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 
 	if (!c->in_use)
 		return;
-	if (c->kind == VB_CONN_CM) {
-		if (!vb_broker_cm_call(b, c, now))
+	if (c->kind == VB_CONN_CM || c->kind == VB_CONN_UMAD) {
+		if (c->kind == VB_CONN_CM ? !vb_broker_cm_call(b, c, now)
+					  : !vb_broker_umad_call(b, c, now))
 			vb_conn_end(b, index);
 		return;
 	}
@@ -452,9 +471,9 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		vb_conn_end(b, index);
 		return;
 	}
-	if (c->kind == VB_CONN_NEW && (m.op == VB_BROKER_CLIENT || m.op == VB_BROKER_CM)) {
+	if (c->kind == VB_CONN_NEW && op_is_program(m.op)) {
 		memcpy(c->comm, m.comm, sizeof c->comm);
-		c->wants_cm = m.op == VB_BROKER_CM;
+		c->wants = m.op;
 		c->kind = VB_CONN_WAITING;
 		(void)serve_client(b, c, now);
 	} else if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_REATTACH) {

@@ -15,6 +15,7 @@
 #include "node/netdev/netdev.h"
 #include "node/store/slots.h"
 #include "node/sysfs/sysfs.h"
+#include "node/umad/host.h"
 
 #define VB_CONNS_MAX 512
 /* Pages of calls that are looked at; programs beyond say when there is one. */
@@ -27,6 +28,7 @@ enum vb_conn_kind {
 	VB_CONN_OBSERVER,
 	VB_CONN_KEEPER, /* see keeper.h */
 	VB_CONN_CM,     /* calls of node/cm/call.h */
+	VB_CONN_UMAD,   /* calls of node/subnet/call.h */
 	VB_CONN_ORPHAN, /* owner of an adopted slot that has not reattached; no socket */
 };
 
@@ -41,7 +43,7 @@ struct vb_conn {
 	struct vb_cm_page *page; /* CM: calls by shared memory; NULL: there is none... */
 	uint32_t served;         /* ... the last call that was answered there, and */
 	uint32_t carried_out;    /* how many posted commands were carried out */
-	bool wants_cm;           /* WAITING: it is to be a CM connection and no client */
+	uint32_t wants;          /* WAITING: enum vb_broker_op that it began with */
 	vb_time since;
 	char comm[16];
 	/* An observer's request that a client has not answered. */
@@ -64,15 +66,18 @@ struct vb_params {
 	uint32_t generation; /* of the adapter's state that is shown */
 };
 
+struct vb_umad_host;
+
 struct vb_broker {
 	int listen_fd, epoll_fd, netlink_fd, signal_fd;
 	int spare_fd; /* given up to turn a client away when descriptors run out */
 	bool is_ending;
 	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps histories */
 	struct vb_slots slots;
-	struct vb_cm_host *cm; /* NULL: there was no group yet, or no room for it */
-	struct vb_agent agent; /* answers other adapters... */
-	struct vb_asks asks;   /* ... and what observers ask them */
+	struct vb_cm_host *cm;     /* NULL: there was no group yet, or no room for it */
+	struct vb_agent agent;     /* answers other adapters... */
+	struct vb_asks asks;       /* ... and what observers ask them */
+	struct vb_umad_host *umad; /* NULL: no program has opened a umad file yet */
 	struct vb_sysfs sysfs;
 	struct vb_params params;
 	vb_time spin_until; /* the next call may be near: the loop does not sleep. cm/call.h */
@@ -100,6 +105,7 @@ enum vb_broker_source {
 	VB_SOURCE_CONN,
 	VB_SOURCE_PIDFD,
 	VB_SOURCE_PARAMS,
+	VB_SOURCE_UMAD, /* an open umad file */
 };
 
 /* watch.c: adds @fd to the loop. Returns 0 or a negative errno. */

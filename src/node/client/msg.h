@@ -20,7 +20,7 @@
  * told apart and can say so. */
 #define VB_BROKER_VERSION                                                                          \
 	((uint32_t)(sizeof(struct vb_host_memory) + sizeof(struct vb_slot_shm)) / 16 << 12 |       \
-	 (0xc00u + VB_SHM_VERSION))
+	 (0xd00u + VB_SHM_VERSION))
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */
@@ -43,8 +43,9 @@ enum vb_broker_op {
 	/* Observer: how connections of RDMA CM stand; DONE comes with the memory of a struct
 	 * vb_cm_table. */
 	VB_BROKER_CONNECTIONS,
-	VB_BROKER_ASK, /* observer: asks another adapter; @slot comes back with DONE */
-	VB_BROKER_CM,  /* what follows are calls of node/cm/call.h; WELCOME comes first */
+	VB_BROKER_ASK,  /* observer: asks another adapter; @slot comes back with DONE */
+	VB_BROKER_CM,   /* what follows are calls of node/cm/call.h; WELCOME comes first */
+	VB_BROKER_UMAD, /* the same of node/subnet/call.h, of files of umad alone */
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, descriptor store; to an
 			      observer: host memory; to a client that reattaches: none */

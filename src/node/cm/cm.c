@@ -25,10 +25,17 @@ static void take_mad(void *ctx, const struct vb_path *path, const uint8_t *mad, 
 	struct vb_mad_hdr h;
 
 	vb_mad_hdr_parse(&h, mad);
-	if (h.mgmt_class != VB_MAD_CLASS_CM)
-		vb_asks_take_mad(b, path, mad, len, now);
-	else if (len == VB_MAD_LEN)
-		vb_ucma_handle_mad(b->cm->ucma, path, mad, now);
+	/* The messages of connections are Sends; others of the class are for programs. MAD-08 */
+	if (h.mgmt_class == VB_MAD_CLASS_CM && h.method == VB_MAD_METHOD_SEND) {
+		if (len == VB_MAD_LEN)
+			vb_ucma_handle_mad(b->cm->ucma, path, mad, now);
+		return;
+	}
+	/* An answer that an observer waits for is not one of a program's. */
+	if (len == VB_MAD_LEN && !vb_asks_expect(b, path, &h) &&
+	    vb_broker_umad_take(b, path, mad, now))
+		return;
+	vb_asks_take_mad(b, path, mad, len, now);
 }
 
 /* Sends what there is to send, and tells who has events. */

@@ -109,6 +109,11 @@ static struct vb_ask *ask_find(struct vb_broker *b, const struct vb_path *path,
 	return NULL;
 }
 
+bool vb_asks_expect(struct vb_broker *b, const struct vb_path *path, const struct vb_mad_hdr *h)
+{
+	return h->method & VB_MAD_METHOD_RESPONSE && ask_find(b, path, h);
+}
+
 void vb_asks_take_mad(struct vb_broker *b, const struct vb_path *path,
 		      const uint8_t mad[VB_MAD_LEN], uint32_t len, vb_time now)
 {

@@ -35,6 +35,8 @@ void vb_asks_begin(struct vb_broker *b, struct vb_conn *c, const struct vb_broke
  * forged, or what the agent answers (agent.h). */
 void vb_asks_take_mad(struct vb_broker *b, const struct vb_path *path,
 		      const uint8_t mad[VB_MAD_LEN], uint32_t len, vb_time now);
+/* Whether an observer waits for this MAD, whose header is @h. */
+bool vb_asks_expect(struct vb_broker *b, const struct vb_path *path, const struct vb_mad_hdr *h);
 void vb_asks_timeouts(struct vb_broker *b, vb_time now);
 /* When to call that; VB_NEVER: nothing is asked. */
 vb_time vb_asks_due(const struct vb_asks *asks);

@@ -58,6 +58,7 @@ static int nodes_add(struct vb_subnet_daemon *d)
 		    .vendor_id = n->vendor_id,
 		    .device_id = n->device_id,
 		    .enhanced_port0 = n->enhanced_port0,
+		    .ioc = n->ioc,
 		    .description = n->desc,
 		};
 
@@ -248,7 +249,7 @@ static int seat_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 /* Sends the program's earlier writes first, as a kernel does, by the agents that there were. */
 static void writes_send(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 {
-	if (!f || f->number < 0)
+	if (!f || f->umad.number < 0)
 		return;
 	vb_subnet_file_drain(f);
 	vb_subnet_move(d, vb_clock_now());

@@ -7,17 +7,28 @@
  */
 #include "node/subnet/state.h"
 
-#include "link/memory.h"
 #include "node/host/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* The node's device management agent has its class, as a target driver's has it with a kernel.
+ * MAD-07, FAB-08 */
+static int device_reserve(const struct vb_subnet_daemon *d, struct vb_subnet_user *u)
+{
+	const struct vb_agent_request r = {
+	    .qpn = 1,
+	    .mgmt_class = VB_MAD_CLASS_DEVICE,
+	    .class_version = VB_DEVICE_CLASS_VERSION,
+	    .methods = {1u << VB_MAD_METHOD_GET | 1u << VB_MAD_METHOD_SET},
+	};
+
+	return d->topo->node[u->at.node].ioc ? vb_agents_reserve(u->agents, &r) : 0;
+}
 
 static struct vb_subnet_user *user_find(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 {
@@ -41,7 +52,9 @@ static struct vb_subnet_user *user_find(struct vb_subnet_daemon *d, struct vb_su
 	u->at = at;
 	vb_list_init(&u->files);
 	u->agents = vb_agents_create(&config);
-	if (!u->agents) {
+	if (!u->agents || device_reserve(d, u)) {
+		if (u->agents)
+			vb_agents_destroy(u->agents);
 		free(u);
 		return NULL;
 	}
@@ -61,7 +74,7 @@ static void user_leave(struct vb_subnet_user *u)
 static bool issm_is_open(const struct vb_subnet_user *u)
 {
 	for (const struct vb_list *l = u->files.next; l != &u->files; l = l->next)
-		if (vb_container_of(l, const struct vb_subnet_file, node)->number < 0)
+		if (vb_container_of(l, const struct vb_subnet_file, node)->umad.number < 0)
 			return true;
 	return false;
 }
@@ -72,26 +85,15 @@ void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 
 	vb_subnet_page_leave(d, f);
 	/* The analyser does not follow lists: the user is there. */
-	if (f->number >= 0)
-		vb_agents_file_close(u->agents, f->number); /* NOLINT(clang-analyzer-unix.Malloc) */
+	if (f->umad.number >= 0)
+		vb_agents_file_close(u->agents,
+				     f->umad.number); /* NOLINT(clang-analyzer-unix.Malloc) */
 	vb_list_remove(&f->node);
 	close(f->watch.fd);
 	f->watch.fd = -1;
 	vb_list_append(&d->gone, &f->node);
-	if (f->number < 0)
+	if (f->umad.number < 0)
 		vb_subnet_set_manager(&d->subnet, u->at, false, vb_clock_now());
-}
-
-/* Names a file. All processes of the host share the names of sockets that are made of it
- * (files/umad/umad.c): a program of a fabric that has ended may have some still, and nobody is to
- * guess the next one. */
-static int token_draw(uint64_t *token)
-{
-	do {
-		if (getrandom(token, sizeof *token, 0) != (ssize_t)sizeof *token)
-			return -EIO;
-	} while (*token == 0); /* no file's */
-	return 0;
 }
 
 /* The pair of a new file: the program's end comes back. */
@@ -121,7 +123,7 @@ static int file_begin(struct vb_subnet_daemon *d, struct vb_subnet_user *u, int 
 		return rc;
 	}
 	f->user = u;
-	f->number = number;
+	f->umad = (struct vb_umad_file){.agents = u->agents, .number = number, .sock = pair[0]};
 	f->token = token;
 	vb_list_append(&u->files, &f->node);
 	if (number >= 0)
@@ -154,7 +156,7 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 	u = user_find(d, (struct vb_subnet_place){seat->index, (uint8_t)port});
 	if (!u)
 		return -ENOMEM;
-	rc = is_issm && issm_is_open(u) ? -EAGAIN : token_draw(&answer->token);
+	rc = is_issm && issm_is_open(u) ? -EAGAIN : vb_umad_token_draw(&answer->token);
 	if (!rc && !is_issm)
 		rc = number = vb_agents_file_open(u->agents);
 	if (rc >= 0)
@@ -176,22 +178,11 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 static int register_agent(struct vb_subnet_file *f, const struct vb_subnet_call *call,
 			  struct vb_subnet_answer *answer)
 {
-	bool second = call->number == VB_UMAD_REGISTER_AGENT2;
-	uint32_t len = second ? VB_UMAD_REG2_LEN : VB_UMAD_REG_LEN;
 	struct vb_agent_request r;
-	int rc;
+	int rc = vb_umad_file_register(&f->umad, call, answer, &r);
 
-	if (call->len != len)
-		return -EINVAL;
-	memcpy(answer->body, call->body, len);
-	answer->len = len;
-	rc = second ? vb_umad_reg2_parse(&r, answer->body) : vb_umad_reg_parse(&r, answer->body);
-	if (!rc)
-		rc = vb_agent_register(f->user->agents, f->number, &r);
 	if (rc < 0)
 		return rc;
-	vb_umad_reg_put_id(answer->body, (uint32_t)rc);
-	vb_umad_registered(&f->form, second);
 	vb_subnet_page_agent(f, (uint32_t)rc, &r);
 	return 0;
 }
@@ -214,9 +205,9 @@ int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call
 			return -EINVAL;
 		memcpy(&id, call->body, sizeof id);
 		vb_subnet_page_agent(f, id, NULL);
-		return vb_agent_unregister(f->user->agents, f->number, id);
+		return vb_agent_unregister(f->user->agents, f->umad.number, id);
 	case VB_UMAD_ENABLE_PKEY:
-		rc = vb_umad_enable_pkey(&f->form);
+		rc = vb_umad_enable_pkey(&f->umad.form);
 		vb_subnet_page_form(f);
 		return rc;
 	default:
@@ -235,38 +226,6 @@ static void file_watch(struct vb_subnet_daemon *d, struct vb_subnet_file *f, boo
 	(void)epoll_ctl(d->epoll_fd, EPOLL_CTL_MOD, f->watch.fd, &e);
 }
 
-/* Sends one message to the program's end: 0, or a negative errno. */
-static int file_send(struct vb_subnet_file *f, const struct vb_mad_message *m)
-{
-	static uint8_t buf[sizeof(struct vb_subnet_prefix) + VB_SUBNET_INLINE_MAX];
-	uint32_t hdr_len = vb_umad_hdr_len(&f->form), len = hdr_len + m->len;
-	struct vb_subnet_prefix prefix = {hdr_len, len};
-	struct vb_fds fds = {.cnt = 0};
-	uint8_t *whole;
-	int rc;
-
-	memcpy(buf, &prefix, sizeof prefix);
-	if (len <= VB_SUBNET_INLINE_MAX) {
-		(void)vb_umad_read_emit(m, buf + sizeof prefix, len, hdr_len);
-		return vb_fds_send(f->watch.fd, buf, sizeof prefix + len, &fds);
-	}
-	fds.fd[0] = vb_memory_create("verbena-mad", len);
-	if (fds.fd[0] < 0)
-		return -EAGAIN;
-	fds.cnt = 1;
-	whole = malloc(len);
-	rc = whole ? 0 : -EAGAIN;
-	if (whole) {
-		(void)vb_umad_read_emit(m, whole, len, hdr_len);
-		rc = pwrite(fds.fd[0], whole, len, 0) == (ssize_t)len ? 0 : -EAGAIN;
-		free(whole);
-	}
-	if (!rc)
-		rc = vb_fds_send(f->watch.fd, buf, sizeof prefix, &fds);
-	vb_fds_close(&fds);
-	return rc;
-}
-
 void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u)
 {
 	for (struct vb_list *l = u->files.next; l != &u->files; l = l->next) {
@@ -274,12 +233,12 @@ void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u)
 		const struct vb_mad_message *m;
 		int rc = 0;
 
-		if (f->number < 0)
+		if (f->umad.number < 0)
 			continue;
-		while (!rc && (m = vb_agents_peek(u->agents, f->number)) != NULL) {
-			rc = file_send(f, m);
+		while (!rc && (m = vb_agents_peek(u->agents, f->umad.number)) != NULL) {
+			rc = vb_umad_file_send(&f->umad, m);
 			if (!rc)
-				vb_agents_take(u->agents, f->number);
+				vb_agents_take(u->agents, f->umad.number);
 		}
 		file_watch(d, f, rc == -EAGAIN);
 	}

@@ -10,6 +10,7 @@
 #include "node/subnet/call.h"
 #include "node/subnet/daemon.h"
 #include "node/subnet/page.h"
+#include "node/umad/file.h"
 #include "ucma/ucma.h"
 
 #include <stdbool.h>
@@ -49,8 +50,7 @@ struct vb_subnet_file {
 	struct vb_list node; /* of the user's */
 	struct vb_subnet_user *user;
 	uint64_t token;
-	int number; /* among the agents' files; -1: an issm file */
-	struct vb_umad_form form;
+	struct vb_umad_file umad;    /* number -1: an issm file */
 	struct vb_subnet_page *page; /* NULL: all pages are in use */
 	bool is_full;                /* its reader is slow: the loop says when there is room */
 };

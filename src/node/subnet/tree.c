@@ -22,8 +22,6 @@
 #include <unistd.h>
 
 #define DEVICE "verbena0"
-#define UMAD_MAJOR 231u
-#define ISSM_MINOR 64u
 
 /* In a folder of its own, which is claimed by this process alone. */
 static int trees_in(struct vb_subnet_daemon *d, const char *base)
@@ -210,21 +208,12 @@ static uint8_t last_port(const struct vb_subnet_daemon *d, uint32_t node)
 /* umadN and issmN of port @number. */
 static void put_mad_files(int class, uint8_t number, unsigned index)
 {
-	int mads = vb_dir_make(class, "infiniband_mad");
+	char name[16];
 
-	for (int i = 0; i < 2; i++) {
-		char name[16];
-
-		snprintf(name, sizeof name, i ? "issm%u" : "umad%u", index);
-		int dir = vb_dir_make(mads, name);
-
-		vb_file_put(dir, "ibdev", DEVICE "\n");
-		vb_file_put(dir, "port", "%u\n", number);
-		vb_file_put(dir, "dev", "%u:%u\n", UMAD_MAJOR, (i ? ISSM_MINOR : 0) + index);
-		close(dir);
-		vb_sysfs_put_node(class, name, UMAD_MAJOR, (i ? ISSM_MINOR : 0) + index);
-	}
-	close(mads);
+	snprintf(name, sizeof name, "umad%u", index);
+	vb_sysfs_put_mad(class, name, DEVICE, number, index);
+	snprintf(name, sizeof name, "issm%u", index);
+	vb_sysfs_put_mad(class, name, DEVICE, number, VB_ISSM_MINOR + index);
 }
 
 static void put_ports(struct vb_subnet_daemon *d, uint32_t node, int dir, int class)

@@ -11,10 +11,8 @@
 #include "link/memory.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BATCH 32u /* messages of one call of recvmmsg(2) */
@@ -28,7 +26,7 @@ struct vb_subnet_file *vb_subnet_file_of(const struct vb_subnet_daemon *d, uint6
 		for (struct vb_list *k = u->files.next; k != &u->files; k = k->next) {
 			struct vb_subnet_file *f = vb_container_of(k, struct vb_subnet_file, node);
 
-			if (f->token == token && f->number >= 0)
+			if (f->token == token && f->umad.number >= 0)
 				return f;
 		}
 	}
@@ -70,7 +68,7 @@ static void set_word(uint32_t *word, uint32_t value)
 void vb_subnet_page_form(struct vb_subnet_file *f)
 {
 	if (f->page)
-		set_word(&f->page->hdr_len, vb_umad_hdr_len(&f->form));
+		set_word(&f->page->hdr_len, vb_umad_hdr_len(&f->umad.form));
 }
 
 /* Its own record says which pages are free, not what programs can write to. */
@@ -90,7 +88,7 @@ void vb_subnet_page_enter(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 	p->is_switch = vb_subnet_at_switch(d, f->user->at.node);
 	p->port_cnt = d->topo->node[f->user->at.node].port_cnt;
 	vb_subnet_page_form(f);
-	vb_agents_file_count(f->user->agents, f->number, p->outstanding);
+	vb_agents_file_count(f->user->agents, f->umad.number, p->outstanding);
 	__atomic_store_n(&p->token, f->token, __ATOMIC_RELEASE);
 }
 
@@ -122,38 +120,12 @@ void vb_subnet_page_agent(struct vb_subnet_file *f, uint32_t id, const struct vb
 	set_bit(&p->agents, 1u << id, r != NULL);
 }
 
-/* A message that is longer than a call comes as memory, which may be anything. */
-static int write_from_memory(struct vb_subnet_file *f, int fd)
-{
-	uint32_t hdr_len = vb_umad_hdr_len(&f->form);
-	struct vb_mad_message m;
-	struct stat st;
-	uint8_t *copy;
-	int rc;
-
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (st.st_size < 0 || st.st_size > VB_SUBNET_MESSAGE_MAX)
-		return -EINVAL;
-	copy = malloc((size_t)st.st_size + 1);
-	if (!copy)
-		return -ENOMEM;
-	/* Read, not mapped: a file cut off under its mapping would end this process. */
-	rc = pread(fd, copy, (size_t)st.st_size, 0) == st.st_size ? 0 : -EINVAL;
-	if (!rc)
-		rc = vb_umad_write_parse(&m, copy, (size_t)st.st_size, hdr_len);
-	if (!rc)
-		rc = vb_agents_write(f->user->agents, f->number, &m);
-	free(copy);
-	return rc;
-}
-
 static int write_plain(struct vb_subnet_file *f, const uint8_t *buf, size_t len)
 {
 	struct vb_mad_message m;
-	int rc = vb_umad_write_parse(&m, buf, len, vb_umad_hdr_len(&f->form));
+	int rc = vb_umad_write_parse(&m, buf, len, vb_umad_hdr_len(&f->umad.form));
 
-	return rc ? rc : vb_agents_write(f->user->agents, f->number, &m);
+	return rc ? rc : vb_agents_write(f->user->agents, f->umad.number, &m);
 }
 
 static void show_memory(struct vb_subnet_file *f)
@@ -172,8 +144,7 @@ int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call
 	if (!f)
 		return -EIO;
 	vb_subnet_file_drain(f);
-	rc = fds->cnt == 1 ? write_from_memory(f, fds->fd[0])
-			   : write_plain(f, call->body, call->len);
+	rc = vb_umad_file_write(&f->umad, call, fds, NULL, NULL);
 	show_memory(f);
 	return rc;
 }
@@ -181,7 +152,7 @@ int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call
 /* From here on the agents count it, or it is gone. */
 static void uncount_write(struct vb_subnet_file *f, const uint8_t *buf, size_t len)
 {
-	uint32_t hdr_len = vb_umad_hdr_len(&f->form);
+	uint32_t hdr_len = vb_umad_hdr_len(&f->umad.form);
 
 	if (f->page && len >= hdr_len + VB_MAD_HDR_LEN)
 		__atomic_fetch_sub(vb_subnet_page_counter(f->page, buf + hdr_len), 1,

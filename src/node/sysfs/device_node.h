@@ -14,6 +14,9 @@
 /* uverbsN is UVERBS_MAJOR:UVERBS_MINOR + N. rdma_cm is a misc device with a number of its own. */
 #define VB_UVERBS_MAJOR 231u
 #define VB_UVERBS_MINOR 192u
+/* umadN is UMAD_MAJOR:N, issmN UMAD_MAJOR:ISSM_MINOR + N. */
+#define VB_UMAD_MAJOR 231u
+#define VB_ISSM_MINOR 64u
 #define VB_RDMA_CM_MAJOR 10u
 #define VB_RDMA_CM_MINOR 122u
 

@@ -126,6 +126,18 @@ void vb_sysfs_put_node(int class, const char *name, unsigned major, unsigned min
 	close(dev);
 }
 
+void vb_sysfs_put_mad(int class, const char *name, const char *ibdev, unsigned port, unsigned minor)
+{
+	int mads = vb_dir_make(class, "infiniband_mad"), dir = vb_dir_make(mads, name);
+
+	vb_file_put(dir, "ibdev", "%s\n", ibdev);
+	vb_file_put(dir, "port", "%u\n", port);
+	vb_file_put(dir, "dev", "%u:%u\n", VB_UMAD_MAJOR, minor);
+	close(dir);
+	close(mads);
+	vb_sysfs_put_node(class, name, VB_UMAD_MAJOR, minor);
+}
+
 static void put_uverbs(int class, int pci, const struct vb_device *d, uint32_t index)
 {
 	char name[32], link[PATH_BYTES], path[PATH_BYTES - 64];

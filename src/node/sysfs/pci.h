@@ -22,6 +22,10 @@ int vb_sysfs_put_pci(int class, const struct vb_device *d, uint32_t index);
 /* Makes the file in @class that stands for the device file @name, see device_node.h. */
 void vb_sysfs_put_node(int class, const char *name, unsigned major, unsigned minor);
 
+/* Makes umadN or issmN, which @name is, of port @port of device @ibdev: its folder and its file. */
+void vb_sysfs_put_mad(int class, const char *name, const char *ibdev, unsigned port,
+		      unsigned minor);
+
 /* The classes that are there whatever devices there are, and the file of rdma_cm. */
 void vb_sysfs_put_classes(int class);
 

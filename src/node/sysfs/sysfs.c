@@ -167,6 +167,17 @@ static void put_port(int dev, const struct vb_device *d, const struct vb_counter
 	close(ports);
 }
 
+/* The file of the port's QP1. There is no QP0, so no manager and no issm file; a virtual function
+ * has no QP1 of its own. MAD-01 */
+static void put_umad(int class, const struct vb_device *d, uint32_t index)
+{
+	char name[16];
+
+	snprintf(name, sizeof name, "umad%" PRIu32, index);
+	if (!d->parent)
+		vb_sysfs_put_mad(class, name, d->name, 1, index);
+}
+
 static void put_device(int class, const struct vb_device *d, uint32_t index,
 		       const struct vb_counters *c, struct vb_cm_port_counters *cm)
 {
@@ -190,6 +201,7 @@ static void put_device(int class, const struct vb_device *d, uint32_t index,
 		vb_file_put(dev, "hw_rev", "0x0\n");
 		vb_file_put(dev, "uevent", "NAME=%s\n", d->name);
 		put_port(dev, d, c, cm);
+		put_umad(class, d, index);
 	}
 	close(dev);
 	close(all);

@@ -40,7 +40,7 @@ static const struct vb_reg_field increase_fields[] = {
      .select = VB_REG_NO_SELECT,
      .text = "a command to a QP of this device is under way"},
 };
-static VB_CSR(increase, 0x200200, "DCQCN_INCREASE", "What makes rates rise, and how far",
+static VB_CSR(increase, 0x200200, "DCQCN_INCREASE", "When rates rise, and how far",
 	      increase_fields);
 
 static const struct vb_reg_field alpha_timer_fields[] = {

@@ -46,7 +46,8 @@ static void end_create(struct vb_sim *s, struct vb_ib_end *e, struct vb_port *li
 				      .symbol_ps = SYMBOL_PS / line->rate_bps,
 				      .hoq_life = c->hoq_life,
 				      .stall_count = c->stall_count,
-				      .is_switch = !line->at_host};
+				      .is_switch = !line->at_host,
+				      .cuts_through = c->cut_through && !line->at_host};
 
 	p.symbol_ps += p.symbol_ps == 0;
 	for (uint32_t vl = 0; vl < VB_VL_CNT; vl++)
@@ -94,6 +95,8 @@ static void switches_create(struct vb_sim *s)
 		for (uint32_t p = 0; p < ports; p++)
 			end_create(s, &e[p], s->sw[i].port[p]);
 		vb_ib_switch_init(&ib->sw[i], e, ports);
+		ib->sw[i].damage_ppm = s->cfg.ib.damage_ppm;
+		ib->sw[i].rng = vb_rng_stream(s->cfg.seed, "damage", i);
 		ib->sw[i].sl2vl = routes && routes->sl2vl ? routes->sl2vl[i] : ib->sl2vl;
 		ib->sw[i].forward = (struct vb_lid_forward){.unicast = ib->lft + (size_t)i * lids,
 							    .unicast_cap = (uint16_t)lids,
@@ -297,6 +300,7 @@ static void switch_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib
 		return;
 	sw = &s->ib->sw[s->switch_of[port]];
 	st->relay_errors = sw->relay_errors;
+	st->damaged = sw->damaged;
 	if (sw->gate) {
 		st->rcv_constraint_errors = sw->gate[s->port[port].number].rcv_constraint_errors;
 		st->xmit_constraint_errors = sw->gate[s->port[port].number].xmit_constraint_errors;

@@ -53,9 +53,14 @@ struct vb_sim_ib_config {
 	uint32_t lanes;                        /* data lanes of each link: 1, 2, 4, 8 or 15 */
 	uint32_t lane_bytes;                   /* buffer of a lane at each input */
 	uint32_t flow_loss_ppm; /* flow control packets that are lost, of a million */
-	uint8_t hoq_life;       /* of a switch's lane: 4.096 us * 2^n; above 19: no limit */
-	uint8_t stall_count;    /* packets dropped in a row that stall a lane; 0: none do */
-	uint8_t high_limit;     /* of the high table, 4096 bytes each; 0: one packet */
+	/* Packets that each switch damages inside, of a million: its VCRC is over the damage. */
+	uint32_t damage_ppm;
+	/* Switches begin to send a packet before they have all of it: a damaged one goes on, and
+	 * ends as a bad one. Times are those of switches that have packets whole. */
+	bool cut_through;
+	uint8_t hoq_life;    /* of a switch's lane: 4.096 us * 2^n; above 19: no limit */
+	uint8_t stall_count; /* packets dropped in a row that stall a lane; 0: none do */
+	uint8_t high_limit;  /* of the high table, 4096 bytes each; 0: one packet */
 	uint8_t weight[VB_ARB_PRIORITY_CNT][VB_VL_DATA_MAX]; /* by lane; all 0 of LOW: equal ones */
 	uint8_t lane_of_sl[VB_SL_CNT];                       /* lane + 1; 0: sl % lanes */
 };
@@ -70,6 +75,7 @@ struct vb_sim_ib_stats {
 	/* Of a port of a switch: packets that its P_Keys did not let in, or out; packets that came
 	 * in by any port of the switch and had no way. */
 	uint64_t rcv_constraint_errors, xmit_constraint_errors, relay_errors;
+	uint64_t damaged; /* packets that the switch has damaged, whatever the port */
 	uint32_t lane_cnt;
 	uint32_t capacity; /* of a lane's buffer, blocks */
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];

@@ -7,6 +7,11 @@
 /* The highest speed that the byte of verbs has a code for. */
 #define SPEED_CODE_MAX VB_IB_NDR
 
+uint32_t vb_ibv_ib_speed_ex(const struct vb_device *d)
+{
+	return d->ib.speed > SPEED_CODE_MAX ? d->ib.speed : 0;
+}
+
 void vb_ibv_ib_port_show(const struct vb_device *d, struct ibv_port_attr *a)
 {
 	const struct vb_device_ib *ib = &d->ib;

@@ -24,6 +24,12 @@ static int clamp_int(uint64_t v)
 /* The layout of the first libibverbs, which ends before port_cap_flags2. */
 #define PORT_ATTR_FIRST_SIZE offsetof(struct ibv_port_attr, port_cap_flags2)
 
+/* active_speed_ex of later headers, behind the struct of rdma-core 44; 0: active_speed says it.
+ * IBT-94
+ */
+#define SPEED_EX_AT 52
+_Static_assert(sizeof(struct ibv_port_attr) >= SPEED_EX_AT, "it stands behind all others");
+
 /* PortInfo's P_KeyViolations and Q_KeyViolations have 16 bits and stay at their end. IBA 14.2.5.6
  */
 static uint32_t violations_count(uint64_t own, const uint64_t *all)
@@ -74,6 +80,7 @@ int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_p
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
 	struct ibv_port_attr a = {.max_msg_sz = (uint32_t)vb_limits_default.msg_size};
+	uint32_t speed_ex = 0;
 
 	if (!vb_ibv_port(c, port))
 		return vb_ibv_refuse(c, vb_ibv_why_port(c, port), "ibv_query_port");
@@ -85,9 +92,13 @@ int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_p
 	else
 		roce_port_show(c, &a);
 	port_violations(c, port, &a);
+	if (vb_ibv_is_ib(c))
+		speed_ex = vb_ibv_ib_speed_ex(vb_ibv_port(c, port));
 	vb_ibv_leave(c);
 	memset(attr, 0, len);
 	memcpy(attr, &a, len < sizeof a ? len : sizeof a);
+	if (len >= SPEED_EX_AT + sizeof speed_ex)
+		memcpy((char *)attr + SPEED_EX_AT, &speed_ex, sizeof speed_ex);
 	return 0;
 }
 

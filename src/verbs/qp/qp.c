@@ -37,9 +37,8 @@ static void tell_of_dc(enum ibv_qp_type type)
 	static _Atomic bool said;
 
 	if (type == IBV_QPT_DRIVER && !vb_ibv_is_mlx5())
-		vb_ibv_complain(&said,
-				"a QP of DC is not to be had here: for that, devices have to say "
-				"that they are of mlx5's, as with \"verbena run --dc half\"");
+		vb_ibv_complain(&said, "a QP of DC needs devices that say they are of mlx5's: "
+				       "\"verbena run --dc half\"");
 }
 
 static bool sends_only(enum vb_qp_type type)

@@ -44,8 +44,16 @@ static void buffer_note(struct vb_ib_end *e, uint8_t vl)
 		e->lane[vl].buffer_max = used;
 }
 
+static enum vb_ib_tail tail_of(const struct vb_frame *f)
+{
+	return f->ends_bad                ? VB_IB_TAIL_BAD_PACKET
+	       : vb_frame_vcrc_is_good(f) ? VB_IB_TAIL_GOOD
+					  : VB_IB_TAIL_DAMAGED;
+}
+
 bool vb_ib_end_receive(struct vb_ib_end *e, struct vb_frame *f, vb_time now)
 {
+	enum vb_ib_verdict verdict;
 	struct vb_lrh lrh = {.vl = f->prio,
 			     .sl = f->path.sl,
 			     .lnh = VB_LNH_LOCAL,
@@ -57,8 +65,10 @@ bool vb_ib_end_receive(struct vb_ib_end *e, struct vb_frame *f, vb_time now)
 		flow_receive(e, f, now);
 		return false;
 	}
-	if (vb_ib_port_receive(&e->port, &lrh, f->frame_len, vb_frame_is_whole(f), now) !=
-	    VB_IB_ACCEPTED) {
+	verdict = vb_ib_port_receive(&e->port, &lrh, f->frame_len, tail_of(f), now);
+	if (verdict == VB_IB_BAD) {
+		f->ends_bad = true;
+	} else if (verdict != VB_IB_ACCEPTED) {
 		vb_frame_pool_give(e->pool, f);
 		return false;
 	}

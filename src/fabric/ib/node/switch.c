@@ -136,6 +136,17 @@ static void packet_spread(struct vb_ib_switch *sw, struct vb_frame *f, vb_time n
 	packet_forward(sw, f, f->out, now);
 }
 
+/* A fault of the switch: nothing it checks shows the damage, nor does the VCRC that it makes.
+ * LNK-10
+ */
+static void fault_meet(struct vb_ib_switch *sw, struct vb_frame *f)
+{
+	if (!sw->damage_ppm || vb_rng_below(&sw->rng, 1000000) >= sw->damage_ppm)
+		return;
+	vb_frame_damage_inside(f, vb_rng_next(&sw->rng));
+	sw->damaged++;
+}
+
 void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct vb_frame *f,
 				vb_time now)
 {
@@ -146,6 +157,7 @@ void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct v
 		return;
 	f->in = port;
 	f->in_vl = f->prio;
+	fault_meet(sw, f);
 	if (!packet_comes_in(sw, f)) {
 		packet_drop(sw, f, now);
 		return;

@@ -5,7 +5,8 @@
  * ports gives to its service level. It drops nothing for want of room: without room there is no
  * credit, and its neighbour waits. A packet to a group is copied to the ports of the multicast
  * table; each copy waits for credits of its own, and the room is free when the last one has left.
- * IBA 18.2; items FAB-01, FAB-02, LNK-21, LNK-22, LNK-27, LNK-28, LNK-37
+ * A switch that is faulty damages packets between its check of their VCRC and the new one.
+ * IBA 18.2; items FAB-01, FAB-02, LNK-10, LNK-21, LNK-22, LNK-27, LNK-28, LNK-37
  */
 #ifndef VB_FABRIC_IB_NODE_SWITCH_H
 #define VB_FABRIC_IB_NODE_SWITCH_H
@@ -34,6 +35,9 @@ struct vb_ib_switch {
 	const struct vb_ib_congestion *congestion;
 	struct vb_ib_marker *marker;
 	struct vb_ib_gate *gate; /* of each port; NULL: there is none */
+	uint32_t damage_ppm;     /* so many of a million packets are damaged inside of it. LNK-10 */
+	struct vb_rng rng;       /* ... and which ones */
+	uint64_t damaged;
 };
 
 /* Makes a switch of @port_cnt ends that are there as long as it; the caller fills the tables. */

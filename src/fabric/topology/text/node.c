@@ -152,6 +152,7 @@ int vb_topo_read_node(struct vb_topo_reader *r, uint8_t type)
 	if (err)
 		return err;
 	r->in_node = true;
+	r->ioc = NULL;
 	err = take_heading(r, n);
 	return err ? err : read_description(r, n);
 }

@@ -287,6 +287,8 @@ static int read_line(struct vb_topo_reader *r, const char *line, size_t len)
 	if (memchr(line, 0, len))
 		return REFUSE(&r->b, r->place, "there is a zero byte: this is no text",
 			      SAY_NOTHING);
+	if (vb_topo_is_io(&r->lex))
+		return vb_topo_read_io(r);
 	if (vb_lex_ends(&r->lex))
 		return 0;
 	if (*r->lex.at == '[' || *r->lex.at == '@')

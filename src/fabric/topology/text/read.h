@@ -31,6 +31,9 @@ struct vb_topo_reader {
 	uint16_t speed_ext; /* ... in LinkSpeedExt */
 	char module[VB_TOPO_NAME_MAX + 1];
 	bool in_node; /* lines of ports belong to the last node */
+	/* The last I/O controller of the last node, and its last service; NULL: there is none. */
+	struct vb_topo_ioc *ioc;
+	struct vb_topo_service *service;
 	uint32_t depth, include_cnt;
 	size_t text_len; /* of all files */
 };
@@ -49,6 +52,10 @@ struct vb_topo_facts {
 int vb_topo_read_node(struct vb_topo_reader *r, uint8_t type);
 /* A line of a port. */
 int vb_topo_read_port(struct vb_topo_reader *r);
+/* Whether the line, which other programs take for a comment, is one of I/O controllers. */
+bool vb_topo_is_io(const struct vb_lex *line);
+/* Such a line. */
+int vb_topo_read_io(struct vb_topo_reader *r);
 /* The words up to the end of the line. @comment: words that mean nothing are allowed. */
 int vb_topo_read_facts(struct vb_topo_reader *r, struct vb_lex words, bool comment,
 		       struct vb_topo_facts *f);

@@ -33,6 +33,33 @@ static void write_node(struct vb_say *s, const struct vb_topo_node *n)
 	vb_say(s, "\n", NULL);
 }
 
+/* The lines that vb_topo_read_io() reads, which other programs take for comments. */
+static void write_controllers(struct vb_say *s, const struct vb_topo_node *n)
+{
+	for (const struct vb_topo_ioc *c = n->ioc; c; c = c->next) {
+		const struct vb_io_controller_profile *p = &c->profile;
+
+		vb_say(s, "#ioc \"%\" slot=% guid=0x% vendor=0x% device=0x% version=%",
+		       (const struct vb_say_arg[]){SAY_TEXT((const char *)p->id), SAY_DEC(c->slot),
+						   SAY_HEX16(p->guid), SAY_HEX(p->vendor_id),
+						   SAY_HEX(p->device_id),
+						   SAY_DEC(p->device_version)});
+		vb_say(s, " subvendor=0x% subsystem=0x% class=0x% subclass=0x%",
+		       (const struct vb_say_arg[]){SAY_HEX(p->subsystem_vendor_id),
+						   SAY_HEX(p->subsystem_id), SAY_HEX(p->io_class),
+						   SAY_HEX(p->io_subclass)});
+		vb_say(s, " protocol=0x% revision=% depth=% reads=% send=% rdma=% operations=0x%\n",
+		       (const struct vb_say_arg[]){
+			   SAY_HEX(p->protocol), SAY_DEC(p->protocol_version),
+			   SAY_DEC(p->send_depth), SAY_DEC(p->read_depth), SAY_DEC(p->send_size),
+			   SAY_DEC(p->rdma_size), SAY_HEX(p->operations)});
+		for (const struct vb_topo_service *v = c->service; v; v = v->next)
+			vb_say(s, "#service \"%\" id=0x%\n",
+			       (const struct vb_say_arg[]){SAY_TEXT((const char *)v->service.name),
+							   SAY_HEX16(v->service.id)});
+	}
+}
+
 static void write_port(struct vb_say *s, const struct vb_topo *t, const struct vb_topo_node *n,
 		       uint32_t number)
 {
@@ -70,6 +97,7 @@ int vb_topo_write(const struct vb_topo *t, int (*sink)(void *ctx, const char *te
 		const struct vb_topo_node *n = &t->node[i];
 
 		write_node(&s, n);
+		write_controllers(&s, n);
 		for (uint32_t p = 1; p <= n->port_cnt; p++) {
 			if (n->port[p].peer != VB_TOPO_NO_PEER)
 				write_port(&s, t, n, p);

@@ -247,13 +247,16 @@ bool vb_subnet_cm_take(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m
 	struct vb_subnet_cm *cm = vb_subnet_cm_find(d, m->at.node);
 	struct vb_path path = path_of(m);
 	struct vb_mad_hdr h;
+	bool is_ours;
 
 	vb_mad_hdr_parse(&h, m->mad);
 	if (m->on_qp0 || vb_subnet_at_switch(d, m->at.node))
 		return false;
-	if (h.mgmt_class == VB_MAD_CLASS_CM && !cm)
+	/* The messages of connections are Sends; others of the class are for programs. MAD-08 */
+	is_ours = h.mgmt_class == VB_MAD_CLASS_CM && h.method == VB_MAD_METHOD_SEND;
+	if (is_ours && !cm)
 		cm = vb_subnet_cm_at(d, m->at.node);
-	if (!cm || (h.mgmt_class != VB_MAD_CLASS_CM && !vb_ucma_has_asked(cm->host.ucma, m->mad)))
+	if (!cm || (!is_ours && !vb_ucma_has_asked(cm->host.ucma, m->mad)))
 		return false;
 	vb_ucma_handle_mad(cm->host.ucma, &path, m->mad, now);
 	return true;
