@@ -5,7 +5,10 @@
  * ports gives to its service level. It drops nothing for want of room: without room there is no
  * credit, and its neighbour waits. A packet to a group is copied to the ports of the multicast
  * table; each copy waits for credits of its own, and the room is free when the last one has left.
- * IBA 18.2; items FAB-01, FAB-02, LNK-21, LNK-22, LNK-27, LNK-28, LNK-37
+ *
+ * A router is the same machine with another way to find the port: by the GRH instead of a table,
+ * and with new LIDs behind it. IBA 18.2, 19; items FAB-01, FAB-02, FAB-06, LNK-21, LNK-22, LNK-27,
+ * LNK-28, LNK-37
  */
 #ifndef VB_FABRIC_IB_NODE_SWITCH_H
 #define VB_FABRIC_IB_NODE_SWITCH_H
@@ -13,6 +16,7 @@
 #include "fabric/ib/forward.h"
 #include "fabric/ib/node/congestion.h"
 #include "fabric/ib/node/end.h"
+#include "wire/ib/hop.h"
 
 /* Which P_Keys a port lets pass: those of a table that a subnet manager makes like that of the end
  * node behind it. IBA 10.9.3, 18.2.4.2 */
@@ -21,6 +25,15 @@ struct vb_ib_gate {
 	uint32_t pkey_cnt;
 	bool enforces_in, enforces_out;
 	uint64_t rcv_constraint_errors, xmit_constraint_errors; /* packets that did not pass */
+};
+
+/* What makes a router of the machine: its place among the routers of the fabric, and its drops. */
+struct vb_ib_router {
+	const struct vb_routers *all; /* port 1 is the machine's end 0 */
+	uint32_t self;
+	/* Packets that were for another LID than that of their port; without a GRH or a way, or for
+	 * the router itself, which has no QPs; and at the end of their hop limit. */
+	uint64_t misrouted, not_routed, hops_ended;
 };
 
 struct vb_ib_switch {
@@ -33,7 +46,8 @@ struct vb_ib_switch {
 	/* Congestion control, NULL: there is none; and of each port what it has marked. */
 	const struct vb_ib_congestion *congestion;
 	struct vb_ib_marker *marker;
-	struct vb_ib_gate *gate; /* of each port; NULL: there is none */
+	struct vb_ib_gate *gate;     /* of each port; NULL: there is none */
+	struct vb_ib_router *router; /* NULL: it is a switch */
 };
 
 /* Makes a switch of @port_cnt ends that are there as long as it; the caller fills the tables. */
