@@ -152,7 +152,7 @@ int vb_subnet_cm_begin(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, str
 
 	if (!c->seat || c->slot || c->cm)
 		return -EINVAL;
-	if (vb_subnet_at_switch(d, c->seat->index))
+	if (!vb_subnet_has_verbs(d, c->seat->index))
 		return -ENODEV;
 	c->cm = vb_subnet_cm_at(d, c->seat->index);
 	if (!c->cm)
@@ -249,7 +249,7 @@ bool vb_subnet_cm_take(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m
 	struct vb_mad_hdr h;
 
 	vb_mad_hdr_parse(&h, m->mad);
-	if (m->on_qp0 || vb_subnet_at_switch(d, m->at.node))
+	if (m->on_qp0 || !vb_subnet_has_verbs(d, m->at.node))
 		return false;
 	if (h.mgmt_class == VB_MAD_CLASS_CM && !cm)
 		cm = vb_subnet_cm_at(d, m->at.node);
