@@ -6,6 +6,8 @@
  * hands it what programs send, takes what arrives for them, and passes the time. IBA 14.2, 18.2.4;
  * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-19, FAB-28, FAB-30, FAB-32 to FAB-38, FAB-50, LNK-22,
  * LNK-30 to LNK-33, LNK-38, LNK-39, MAD-22, FAB-08
+ *
+ * A router joins subnets, each with a manager of its own: MADs with a GRH pass it. FAB-06, FAB-07
  */
 #ifndef VB_MGMT_SUBNET_H
 #define VB_MGMT_SUBNET_H
@@ -42,6 +44,9 @@ struct vb_subnet_port {
 	uint8_t width;   /* enum vb_ib_width, of the cable */
 	/* Errors of the link that traps have told of. FAB-33 */
 	uint64_t told_integrity, told_overruns, told_silences;
+	/* Of a router: packets that it dropped which came by this port, for no MAD tells of them:
+	 * without a GRH or a way to their DGID, and at the end of their hop limit. FAB-06 */
+	uint64_t not_routed, hops_ended;
 };
 
 struct vb_subnet_node {

@@ -57,6 +57,7 @@ import case_shm  # noqa: E402,F401
 import case_soak  # noqa: E402,F401
 import case_subnet  # noqa: E402,F401
 import case_subnet_cm  # noqa: E402,F401
+import case_subnet_router  # noqa: E402,F401
 import case_subnet_admin  # noqa: E402,F401
 import case_subnet_diags  # noqa: E402,F401
 import case_subnet_multicast  # noqa: E402,F401

@@ -92,6 +92,9 @@ static void fabric__hangs_together(void **state)
 	assert_int_equal(fabric_open("Switch 4 \"A\"\n[1] \"B\"[1]\n\nSwitch 4 \"B\"\n"), -EINVAL);
 	assert_string_equal(fault.text, "no adapter has a cable");
 	fabric_close(NULL);
+	assert_int_equal(fabric_open("Ca 1 \"X\"\n[1] \"R\"[1]\nRt 2 \"R\"\n"), -EINVAL);
+	assert_string_equal(fault.text, "'R' is a router, and the simulator has one subnet");
+	fabric_close(NULL);
 	assert_int_equal(fabric_open("Switch 4 \"A\"\n[1] \"A\"[2]\n[3] \"X\"[1]\n\nCa 1 \"X\"\n"),
 			 -EINVAL);
 	assert_string_equal(fault.text, "port 1 of 'A' leads to the same node");

@@ -307,6 +307,7 @@ static void create_ah__lids(void **state)
 		a.dlid = rows[i].dlid;
 		a.is_global = rows[i].is_global;
 		a.src_path_bits = rows[i].path_bits;
+		a.grh.hop_limit = i % 2;
 		if (rows[i].group)
 			a.grh.dgid = (union ibv_gid){.raw = {0xff, 0x0e, [15] = 1}};
 		errno = 0;
@@ -319,6 +320,8 @@ static void create_ah__lids(void **state)
 		}
 		assert_int_equal(path_of(ah)->dlid, rows[i].dlid);
 		assert_int_equal(path_of(ah)->slid, rows[i].slid);
+		/* No router passes it on, as the program wants it. FAB-06 */
+		assert_int_equal(path_of(ah)->hop_limit, rows[i].is_global ? i % 2 : 0);
 		assert_int_equal(ibv_destroy_ah(ah), 0);
 	}
 	memset(&c->table[0].ib, 0, sizeof c->table[0].ib);

@@ -5,7 +5,7 @@
  * calls to that process.
  */
 #include "cmd/cmd.h"
-#include "cmd/fabric/manager.h"
+#include "cmd/fabric/managers.h"
 #include "cmd/fabric/route.h"
 #include "cmd/fabric/route_groups.h"
 #include "node/subnet/client.h"
@@ -37,7 +37,8 @@ enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_ENGINE, OPT_OUT, OPT_GROUP };
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
     [OPT_FOREGROUND] = {'f', "foreground", NULL, "up: run it here, until Ctrl-C"},
-    [OPT_SM] = {'s', "sm", NULL, "up: with OpenSM at the first host, and wait for the subnet"},
+    [OPT_SM] = {'s', "sm", NULL,
+		"up: with OpenSM at the first host of each subnet, and wait for them"},
     [OPT_ENGINE] = {'R', "engine", "ENGINE", "route: OpenSM's routing engine (minhop)"},
     [OPT_OUT] = {'o', "out", "DIR", "route: the folder of the files (" OUT_DEFAULT ")"},
     [OPT_GROUP] = {'g', "group", "NODE,...", "route: hosts that join a multicast group"},
@@ -76,16 +77,16 @@ static void detach_self(void)
 	(void)chdir("/");
 }
 
-/* @m: NULL, or the manager beside it. */
-static int serve_fabric(struct vb_subnet_daemon *d, struct vb_manager *m, const char *name)
+/* @m: NULL, or the managers beside it. */
+static int serve_fabric(struct vb_subnet_daemon *d, struct vb_managers *m, const char *name)
 {
 	int rc;
 
 	if (m)
-		vb_manager_start(m, name, (const char *const[]){NULL});
+		vb_managers_start(m, name);
 	rc = vb_subnet_daemon_serve(d);
 	if (m)
-		vb_manager_end(m);
+		vb_managers_end(m);
 	vb_subnet_daemon_close(d);
 	return rc ? EXIT_FAILED : 0;
 }
@@ -136,15 +137,14 @@ static int fabric_ask(const struct vb_cmd *cmd, const char *name, enum vb_subnet
 }
 
 /* The first process of `up --sm`: it is there until programs can begin, or ends what cannot. */
-static int await_manager(const struct vb_cmd *cmd, const char *name, const struct vb_manager *m,
-			 uint32_t nodes)
+static int await_managers(const struct vb_cmd *cmd, const char *name, const struct vb_managers *all,
+			  uint32_t nodes)
 {
-	int rc;
+	const struct vb_manager *m = NULL;
+	int rc = vb_managers_await(all, MANAGER_WAIT_S + nodes / MANAGER_NODES_PER_S, &m);
 
-	close(m->alive[1]);
-	rc = vb_manager_await(m, MANAGER_WAIT_S + nodes / MANAGER_NODES_PER_S);
 	if (!rc) {
-		printf("the subnet is up\n");
+		printf(all->cnt > 1 ? "the subnets are up\n" : "the subnet is up\n");
 		return vb_cmd_finish(cmd);
 	}
 	vb_cmd_error(cmd, rc == -ECHILD
@@ -159,7 +159,7 @@ static int await_manager(const struct vb_cmd *cmd, const char *name, const struc
 static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg, bool foreground,
 		     bool with_manager)
 {
-	struct vb_manager manager;
+	static struct vb_managers managers;
 	struct vb_topo topo;
 	struct vb_subnet_daemon *d;
 	char why[256];
@@ -173,17 +173,17 @@ static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg
 		vb_topo_free(&topo);
 		return EXIT_FAILED;
 	}
-	if (with_manager && !vb_manager_prepare(&manager, cmd, &topo)) {
+	if (with_manager && !vb_managers_prepare(&managers, cmd, &topo)) {
 		vb_subnet_daemon_close(d);
 		vb_topo_free(&topo);
 		return EXIT_FAILED;
 	}
 	printf("fabric %s: %u nodes, %u cables\n", name, topo.node_cnt, topo.link_cnt);
 	if (with_manager)
-		printf("OpenSM at %s, log %s/opensm.log\n", manager.node, manager.folder);
+		vb_managers_print(&managers);
 	fflush(stdout);
-	if (with_manager && !foreground && pipe2(manager.alive, O_CLOEXEC))
-		manager.alive[0] = manager.alive[1] = -1;
+	if (with_manager && !foreground)
+		vb_managers_connect(&managers);
 	pid = foreground ? 0 : fork();
 	if (pid < 0) {
 		vb_cmd_error(cmd, "fork: %s", strerror(errno));
@@ -192,10 +192,10 @@ static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg
 	}
 	/* Its socket takes connections since it was made, so it can be reached from here on. */
 	if (pid > 0)
-		_exit(with_manager ? await_manager(cmd, name, &manager, topo.node_cnt) : 0);
+		_exit(with_manager ? await_managers(cmd, name, &managers, topo.node_cnt) : 0);
 	if (!foreground)
 		detach_self();
-	rc = serve_fabric(d, with_manager ? &manager : NULL, name);
+	rc = serve_fabric(d, with_manager ? &managers : NULL, name);
 	vb_topo_free(&topo);
 	return rc;
 }

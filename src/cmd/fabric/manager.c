@@ -50,8 +50,7 @@ static bool program_is_there(void)
 	return false;
 }
 
-/* The first host with a cable. */
-static const struct vb_topo_node *node_choose(const struct vb_topo *topo)
+const struct vb_topo_node *vb_manager_choose(const struct vb_topo *topo)
 {
 	for (uint32_t i = 0; i < topo->node_cnt; i++) {
 		const struct vb_topo_node *n = &topo->node[i];
@@ -63,10 +62,9 @@ static const struct vb_topo_node *node_choose(const struct vb_topo *topo)
 	return NULL;
 }
 
-bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const struct vb_topo *topo)
+bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd,
+			const struct vb_topo_node *n)
 {
-	const struct vb_topo_node *n = node_choose(topo);
-
 	*m = (struct vb_manager){.folder = "/tmp/verbena-opensm.XXXXXX", .alive = {-1, -1}};
 	path_extend();
 	if (!program_is_there()) {

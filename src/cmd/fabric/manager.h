@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The OpenSM that `verbena fabric up --sm` starts beside a fabric, and ends with it. */
+/* An OpenSM that `verbena fabric` starts beside a fabric, and ends with it. */
 #ifndef VB_CMD_FABRIC_MANAGER_H
 #define VB_CMD_FABRIC_MANAGER_H
 
@@ -18,8 +18,13 @@ struct vb_manager {
 	int alive[2];
 };
 
-/* Finds the program and a node, and makes the folder. False: the user was told why not. */
-bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const struct vb_topo *topo);
+/* The first host with a cable, where a manager may be. NULL: there is none. */
+const struct vb_topo_node *vb_manager_choose(const struct vb_topo *topo);
+
+/* Finds the program, which is to be at @n, and makes the folder. False: the user was told why not,
+ * as well where @n is NULL. */
+bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd,
+			const struct vb_topo_node *n);
 
 /* Starts it for fabric @name, with @more of its options (ends with a NULL); it does not outlive the
  * process that calls. */

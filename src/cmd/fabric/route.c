@@ -200,7 +200,7 @@ static int fabric_run(struct routing_run *w, const struct vb_topo *topo)
 		vb_cmd_error(w->cmd, "%s", why);
 		return -EINVAL;
 	}
-	if (!vb_manager_prepare(&w->manager, w->cmd, topo)) {
+	if (!vb_manager_prepare(&w->manager, w->cmd, vb_manager_choose(topo))) {
 		vb_subnet_daemon_close(d);
 		return -EINVAL;
 	}

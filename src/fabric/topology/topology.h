@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The topology of an InfiniBand subnet: nodes, ports, cables. It comes from text, as ibnetdiscover
+ * The topology of InfiniBand subnets: nodes, ports, cables. It comes from text, as ibnetdiscover
  * prints it (rdma-core's infiniband-diags) or in the short form of ibsim's net files, or from a
  * shape
  * ("fat-tree:k=4"); it goes back to the text of ibnetdiscover.
@@ -23,6 +23,7 @@
 #define VB_TOPO_NAME_MAX 64u                /* bytes of a name */
 #define VB_TOPO_DESC_MAX 64u                /* bytes of a NodeDescription. IBA 14.2.5.2 */
 #define VB_TOPO_NO_PEER UINT32_MAX
+#define VB_TOPO_NO_SUBNET UINT32_MAX
 /* The GUIDs of nodes that have none in the text begin here: locally administered. */
 #define VB_TOPO_GUID_BASE UINT64_C(0x7662000000010000)
 
@@ -120,6 +121,18 @@ int vb_topo_write(const struct vb_topo *t, int (*sink)(void *ctx, const char *te
 		  void *ctx);
 
 void vb_topo_free(struct vb_topo *t);
+
+/* Ports of all nodes together, without ports 0. */
+uint32_t vb_topo_port_cnt(const struct vb_topo *t);
+
+/*
+ * The subnets of @t, which routers, and adapters with several ports, do not join. Returns how many
+ * there are. Port @p of node @i is number @first[i] + @p - 1 of all; in @subnet stands the subnet
+ * of each, from 0 on in the order of ports, VB_TOPO_NO_SUBNET: no cable is at the port. @first has
+ * room for all nodes, @subnet and @scratch for all ports.
+ */
+uint32_t vb_topo_subnets(const struct vb_topo *t, uint32_t *first, uint32_t *subnet,
+			 uint32_t *scratch);
 
 /*
  * The node with this name; else the only one with this description; else the one with this GUID, of

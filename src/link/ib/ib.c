@@ -4,6 +4,7 @@
 
 #include "link/ib/route.h"
 #include "wire/be.h"
+#include "wire/ib/hop.h"
 #include "wire/ib/lrh.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct ib_link {
 	struct vb_link_config cfg;
 	struct vb_ib_link_config fabric;
 	struct vb_tx_batch out;          /* packets of a batch */
+	struct vb_path routed;           /* of those that leave the last router */
 	struct reach reach;              /* of the last group that was sent to */
 	uint32_t refs[VB_IB_MULTICASTS]; /* by multicast LID: QPs that listen to it */
 };
@@ -47,15 +49,30 @@ static uint8_t mtu_code(uint32_t payload)
 	return code;
 }
 
+static bool is_group(const struct vb_tx *tx)
+{
+	return tx->path->dlid >= VB_LID_MULTICAST;
+}
+
 static struct vb_ib_key packet_key(const struct ib_link *s, const struct vb_tx *tx)
 {
 	uint8_t port = tx->path->port;
+	struct vb_ib_key key = {.port =
+				    port < VB_LINK_PORTS_MAX ? s->fabric.port[port] : VB_IB_NOWHERE,
+				.dlid = tx->path->dlid,
+				.pkey = be16_get(tx->hdr + BTH_PKEY_AT),
+				.sl = tx->path->sl};
 
-	return (struct vb_ib_key){.port = port < VB_LINK_PORTS_MAX ? s->fabric.port[port]
-								   : VB_IB_NOWHERE,
-				  .dlid = tx->path->dlid,
-				  .pkey = be16_get(tx->hdr + BTH_PKEY_AT),
-				  .sl = tx->path->sl};
+	/* A GRH may lead through routers; groups do not. */
+	if (vb_path_has_grh(tx->path) && !is_group(tx)) {
+		const struct vb_hop_packet p = vb_hop_packet_of(tx->path);
+
+		key.prefix = p.prefix;
+		key.guid = p.guid;
+		key.hop_limit = p.hop_limit;
+		key.is_from_link_local = p.is_from_link_local;
+	}
+	return key;
 }
 
 /* A packet that some hop is too small for goes another way: to its end there. */
@@ -216,9 +233,29 @@ static uint32_t send_group(struct ib_link *s, const struct vb_tx_batch *b, uint3
 	return cnt;
 }
 
-static bool is_group(const struct vb_tx *tx)
+/* The same for packets that pass routers: they arrive with the headers that the last one gave them.
+ * FAB-06 */
+static uint32_t send_routed(struct ib_link *s, const struct vb_ib_route *r,
+			    const struct vb_tx_batch *b, uint32_t from, uint32_t to, vb_time now)
 {
-	return tx->path->dlid >= VB_LID_MULTICAST;
+	const struct vb_hop last = {.slid = r->slid, .dlid = r->dlid};
+
+	s->routed = *b->pkt[from].path;
+	vb_hop_pass(&s->routed, &last, r->router_cnt);
+	s->out.cnt = to - from;
+	s->out.fate = b->fate ? b->fate + from : NULL;
+	memcpy(s->out.pkt, b->pkt + from, s->out.cnt * sizeof *b->pkt);
+	for (uint32_t i = 0; i < s->out.cnt; i++)
+		s->out.pkt[i].path = &s->routed;
+	return s->link.lower->ops->send(s->link.lower, &s->out, 0, now);
+}
+
+static uint32_t send_heard(struct ib_link *s, const struct vb_ib_route *r,
+			   const struct vb_tx_batch *b, uint32_t from, uint32_t to, vb_time now)
+{
+	if (__builtin_expect(r->router_cnt != 0, 0))
+		return send_routed(s, r, b, from, to, now);
+	return vb_link_send_part(s->link.lower, &s->out, b, from, to, now);
 }
 
 /* Packets of @b from @from on that have one route. Returns how many are done with. */
@@ -231,8 +268,7 @@ static uint32_t send_route(struct ib_link *s, const struct vb_tx_batch *b, uint3
 
 	for (*to = from + 1; *to < b->cnt && goes_with(r, first, &b->pkt[*to]);)
 		++*to;
-	n = is_heard(s, r, first) ? vb_link_send_part(s->link.lower, &s->out, b, from, *to, now)
-				  : *to - from;
+	n = is_heard(s, r, first) ? send_heard(s, r, b, from, *to, now) : *to - from;
 	count_packets(s, r, first, n);
 	return n;
 }

@@ -18,8 +18,9 @@
 #include <stdint.h>
 
 #define VB_IB_MAP_MAGIC 0x56424942u
-#define VB_IB_MAP_VERSION 2u
+#define VB_IB_MAP_VERSION 3u
 #define VB_IB_PKEYS 32u
+#define VB_IB_GUIDS 8u
 #define VB_IB_LIDS 49152u      /* unicast LIDs: entries of a forwarding table */
 #define VB_IB_MULTICASTS 1024u /* entries of a multicast table, from LID 0xC000 on */
 #define VB_IB_MASK_WORDS 16u   /* of an entry: port @p is bit @p % 16 of word @p / 16 */
@@ -39,6 +40,8 @@ struct vb_ib_map_node {
 	uint8_t multicast_primary, multicast_other; /* ports of groups without an entry; FAB-02 */
 	uint8_t port_cnt;                           /* without port 0 */
 	uint8_t is_switch;
+	uint8_t is_router;
+	uint8_t rsv[3];
 };
 
 struct vb_ib_map_port {
@@ -53,6 +56,8 @@ struct vb_ib_map_port {
 	uint8_t enforces_in, enforces_out;
 	uint8_t rsv[2];
 	uint16_t pkey[VB_IB_PKEYS];
+	uint64_t prefix;            /* of its GIDs */
+	uint64_t guid[VB_IB_GUIDS]; /* 0: none; a port of a switch but 0 has none at all */
 };
 
 struct vb_ib_map_lanes {
@@ -71,7 +76,8 @@ struct vb_ib_map_counters {
 	uint64_t xmit_constraint, rcv_constraint; /* P_Keys at switches */
 	uint64_t multicast_xmit, multicast_rcv;   /* of the packets */
 	uint64_t barred;                          /* the last one of those: vb_ib_barred() */
-	uint64_t rsv[4];
+	uint64_t not_routed, hops_ended;          /* at the port of a router. FAB-06 */
+	uint64_t rsv[2];
 };
 
 /* The key that tells one route from another. */
@@ -80,7 +86,10 @@ struct vb_ib_key {
 	uint16_t dlid, pkey;
 	uint8_t sl;
 	uint8_t mtu; /* code: the least one that the payload fits; 0: any does */
-	uint8_t rsv[2];
+	uint8_t hop_limit;
+	uint8_t is_from_link_local; /* by its SGID */
+	uint8_t rsv[4];
+	uint64_t prefix, guid; /* of its DGID; 0: it has no GRH, or is for a group */
 };
 
 /* SLID, DLID, P_Key and SL in one word, which is written at once. */
@@ -98,7 +107,9 @@ enum vb_ib_fate {
 	VB_IB_RECEIVED_NOT, /* state: rcv_discards of @at */
 	VB_IB_BARRED_OUT,   /* P_Key: xmit_constraint of @at */
 	VB_IB_BARRED_IN,    /* P_Key: rcv_constraint of @at */
-	VB_IB_PASSES,       /* a switch sends it on */
+	VB_IB_NOT_ROUTED,   /* no GRH, or a DGID that leads nowhere: not_routed of @at */
+	VB_IB_HOPS_ENDED,   /* hop limit: hops_ended of @at */
+	VB_IB_PASSES,       /* a switch or a router sends it on */
 };
 
 struct vb_ib_hop {
@@ -112,7 +123,10 @@ struct vb_ib_route {
 	uint32_t hop_cnt;
 	uint32_t fate; /* enum vb_ib_fate */
 	uint32_t at;
-	uint32_t mtu; /* code, the least on the way */
+	uint32_t mtu;        /* code, the least on the way */
+	uint32_t router_cnt; /* that it passes... */
+	uint16_t slid, dlid; /* ... and the LIDs behind the last one */
+	uint32_t rsv;
 	struct vb_ib_hop hop[VB_IB_HOPS_MAX];
 	/* Sent by it, counted by the sender alone, and what of that is in the counters of ports. */
 	uint64_t packets, words;

@@ -38,18 +38,17 @@ static void counter_add(uint64_t *to, uint64_t n)
 	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
-/* Notes what a trap of the switch says of a packet that one of its ports barred. FAB-36 */
-static void note_barred(const struct vb_ib_map *m, const struct vb_ib_key *key,
-			struct vb_ib_map_counters *c)
+/* What a trap of the switch says of a packet with @key that one of its ports barred. FAB-36 */
+static uint64_t barred_packet(const struct vb_ib_map *m, const struct vb_ib_key *key)
 {
 	uint16_t slid = key->port < m->port_cnt ? vb_ib_map_ports(m)[key->port].lid : 0;
 
-	__atomic_store_n(&c->barred, vb_ib_barred(slid, key->dlid, key->pkey, key->sl),
-			 __ATOMIC_RELAXED);
+	return vb_ib_barred(slid, key->dlid, key->pkey, key->sl);
 }
 
-static void count_fate(const struct vb_ib_map *m, const struct vb_ib_key *key, uint32_t at,
-		       uint32_t fate, uint64_t packets)
+/* @barred: as vb_ib_barred() has the packets. */
+static void count_fate(const struct vb_ib_map *m, uint32_t at, uint32_t fate, uint64_t packets,
+		       uint64_t barred)
 {
 	struct vb_ib_map_counters *c = &vb_ib_map_counters(m)[at];
 
@@ -67,12 +66,18 @@ static void count_fate(const struct vb_ib_map *m, const struct vb_ib_key *key, u
 	case VB_IB_RECEIVED_NOT:
 		counter_add(&c->rcv_discards, packets);
 		break;
+	case VB_IB_NOT_ROUTED:
+		counter_add(&c->not_routed, packets);
+		break;
+	case VB_IB_HOPS_ENDED:
+		counter_add(&c->hops_ended, packets);
+		break;
 	case VB_IB_BARRED_OUT:
-		note_barred(m, key, c);
+		__atomic_store_n(&c->barred, barred, __ATOMIC_RELAXED);
 		counter_add(&c->xmit_constraint, packets);
 		break;
 	case VB_IB_BARRED_IN:
-		note_barred(m, key, c);
+		__atomic_store_n(&c->barred, barred, __ATOMIC_RELAXED);
 		counter_add(&c->rcv_constraint, packets);
 		break;
 	}
@@ -114,7 +119,7 @@ static void tree_add_up(const struct vb_ib_map *m, struct vb_ib_tree *t)
 		if (b.hop.in < m->port_cnt)
 			counter_add(&all[b.hop.in].multicast_rcv, packets);
 		if (b.at < m->port_cnt)
-			count_fate(m, &t->key, b.at, b.fate, packets);
+			count_fate(m, b.at, b.fate, packets, barred_packet(m, &t->key));
 	}
 }
 
@@ -133,7 +138,9 @@ static void add_up(const struct vb_ib_map *m, struct vb_ib_route *r)
 	for (uint32_t i = 0; i < hops; i++)
 		count_hop(m, r->hop[i], packets, words);
 	if (r->at < m->port_cnt)
-		count_fate(m, &r->key, r->at, r->fate, packets);
+		count_fate(m, r->at, r->fate, packets,
+			   r->router_cnt ? vb_ib_barred(r->slid, r->dlid, r->key.pkey, r->key.sl)
+					 : barred_packet(m, &r->key));
 }
 
 bool vb_ib_routes_add_up(const struct vb_ib_map *m, struct vb_ib_routes *all, bool has_ended)
@@ -159,7 +166,8 @@ static uint32_t place_of(const struct vb_ib_key *key, uint32_t cnt)
 	uint64_t a;
 
 	memcpy(&a, key, sizeof a);
-	a ^= (uint64_t)key->pkey << 40 ^ (uint64_t)key->sl << 20 ^ (uint64_t)key->mtu << 13;
+	a ^= (uint64_t)key->pkey << 40 ^ (uint64_t)key->sl << 20 ^ (uint64_t)key->mtu << 13 ^
+	     key->guid;
 	return (uint32_t)(a * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (cnt - 1);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The way of a packet through a fabric, by its map: found once, remembered until the map changes,
- * and counted. IBA 7.6, 10.9.3, 18.2.4; items LNK-12, LNK-22, LNK-29, FAB-01, FAB-02, FAB-50
+ * and counted. IBA 7.6, 10.9.3, 18.2.4, 19; items LNK-12, LNK-22, LNK-29, FAB-01, FAB-02, FAB-06,
+ * FAB-50
  */
 #ifndef VB_LINK_IB_ROUTE_H
 #define VB_LINK_IB_ROUTE_H

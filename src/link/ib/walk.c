@@ -2,6 +2,7 @@
 /* The way of a packet from port to port, see route.h. */
 #include "link/ib/route.h"
 
+#include "link/ib/routers.h"
 #include "wire/pkey.h"
 
 /* A packet under way. */
@@ -9,7 +10,7 @@ struct walk {
 	const struct vb_ib_map *m;
 	struct vb_ib_route *r;
 	uint32_t at;     /* the port where it is */
-	uint8_t in_port; /* number of that at its node; 0: it begins here */
+	uint8_t in_port; /* number of that at its node; 0: it begins here, or was routed here */
 };
 
 static void end_walk(struct walk *w, enum vb_ib_fate fate, uint32_t at)
@@ -83,7 +84,7 @@ static bool cross_link(struct walk *w, uint32_t out)
  */
 static uint32_t port_on(const struct walk *w, const struct vb_ib_map_node *n)
 {
-	uint16_t dlid = w->r->key.dlid;
+	uint16_t dlid = w->r->dlid;
 	uint8_t out;
 
 	if (dlid == 0 || dlid > n->unicast_top || dlid >= VB_IB_LIDS || n->lft >= w->m->lft_cnt)
@@ -92,6 +93,34 @@ static uint32_t port_on(const struct walk *w, const struct vb_ib_map_node *n)
 	return out > n->port_cnt || out == w->in_port || n->first_port + out >= w->m->port_cnt
 		   ? VB_IB_NOWHERE
 		   : n->first_port + out;
+}
+
+/* The router, whose LID it has, sends it on, or it ends here. FAB-06 */
+static bool pass_router(struct walk *w)
+{
+	const struct vb_ib_map_port *in = &vb_ib_map_ports(w->m)[w->at];
+	const struct vb_ib_map_node *n = &vb_ib_map_nodes(w->m)[in->node];
+	struct vb_hop hop;
+
+	switch (vb_ib_route_hop(w->m, &w->r->key, w->at, w->r->router_cnt, &hop)) {
+	case VB_HOP_ON:
+		break;
+	case VB_HOP_HERE:
+		end_walk(w, VB_IB_ARRIVES, w->at);
+		return false;
+	case VB_HOP_ENDED:
+		end_walk(w, VB_IB_HOPS_ENDED, w->at);
+		return false;
+	case VB_HOP_NO_GRH:
+	case VB_HOP_NO_ROUTE:
+		end_walk(w, VB_IB_NOT_ROUTED, w->at);
+		return false;
+	}
+	w->r->slid = hop.slid;
+	w->r->dlid = hop.dlid;
+	w->r->router_cnt++;
+	w->in_port = 0;
+	return cross_link(w, n->first_port + hop.port);
 }
 
 /* One node. False: the way ends here. */
@@ -116,9 +145,10 @@ static bool pass_node(struct walk *w)
 	}
 	/* It stays at the adapter, or at port 0 of the switch, if that has the LID. LNK-03 */
 	is_end = n->is_switch ? out == n->first_port : w->in_port != 0;
-	if (is_end || (!n->is_switch && lid_is_of(own, w->r->key.dlid))) {
-		end_walk(w, lid_is_of(&ports[out], w->r->key.dlid) ? VB_IB_ARRIVES : VB_IB_LOST,
-			 out);
+	if (is_end && n->is_router && lid_is_of(own, w->r->dlid))
+		return pass_router(w);
+	if (is_end || (!n->is_switch && lid_is_of(own, w->r->dlid))) {
+		end_walk(w, lid_is_of(&ports[out], w->r->dlid) ? VB_IB_ARRIVES : VB_IB_LOST, out);
 		return false;
 	}
 	return cross_link(w, out);
@@ -131,6 +161,9 @@ void vb_ib_walk(const struct vb_ib_map *m, const struct vb_ib_key *key, struct v
 	r->key = *key;
 	r->hop_cnt = 0;
 	r->mtu = UINT8_MAX;
+	r->router_cnt = 0;
+	r->slid = 0;
+	r->dlid = key->dlid;
 	/* A packet from a port to itself does not leave it, but the port has to be at work. */
 	if (key->port >= m->port_cnt || !vb_ib_map_ports(m)[key->port].may_send) {
 		end_walk(&w, key->port >= m->port_cnt ? VB_IB_LOST : VB_IB_SENT_NOT, key->port);

@@ -147,7 +147,7 @@ static struct dest dest_of(struct vb_shm *s, struct vb_shm_peer *p, uint32_t slo
 {
 	struct dest d = {p, slot, {*pkt->path, s->cfg.ifindex[pkt->path->port]}};
 
-	if (d.way.path.hop_limit == 0)
+	if (d.way.path.hop_limit == 0 && !vb_path_has_lid(&d.way.path))
 		d.way.path.hop_limit = HOP_LIMIT;
 	if (d.way.path.udp_sport == 0)
 		d.way.path.udp_sport = UDP_SPORT;

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "mgmt/subnet.h"
+#include "wire/ib/hop.h"
 
 #define PKEY_DEFAULT 0xffff /* the first P_Key of a port; full member. IBA 10.9.1.2 */
 
@@ -26,6 +27,11 @@ bool vb_subnet_bars(struct vb_subnet *s, const struct vb_subnet_mad *m, struct v
  * not.
  */
 bool vb_subnet_keys_fit(struct vb_subnet *s, const struct vb_subnet_mad *m, vb_time now);
+
+/* router.c: the decision of the router at whose port @m is, whose LID it has. VB_HOP_ON: the MAD
+ * has its new headers, and leaves by port *out. VB_HOP_HERE: it is for the router. A packet that is
+ * dropped is counted. */
+enum vb_hop_fate vb_subnet_route(struct vb_subnet *s, struct vb_subnet_mad *m, uint8_t *out);
 
 /* Trap VB_TRAP_FLOW_WATCHDOG of the port. */
 void vb_subnet_raise_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);

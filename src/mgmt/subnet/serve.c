@@ -15,6 +15,7 @@
 
 #define METHOD_TRAP_REPRESS 0x07
 #define QP1 1u
+#define ANSWER_HOP_LIMIT 0xff /* as Linux has it: routers may be on the way back. FAB-06 */
 
 /* Places of a notice's details. FAB-35 */
 #define MKEY_DRSLID_AT 4
@@ -47,6 +48,7 @@ static void turn_back(struct vb_subnet *s, struct vb_subnet_mad *m)
 	memcpy(gid, m->sgid, sizeof gid);
 	memcpy(m->sgid, m->dgid, sizeof gid);
 	memcpy(m->dgid, gid, sizeof gid);
+	m->hop_limit = ANSWER_HOP_LIMIT;
 }
 
 /* A directed route back begins where the request was answered. */

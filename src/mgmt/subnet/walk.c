@@ -2,7 +2,7 @@
 /*
  * The way of a MAD from node to node: directed routes by their paths, others by LID and the
  * forwarding tables. Each hop asks the states of the link's ends, the lane that the service level
- * takes, and counts where a packet counts. IBA 14.2.2, 18.2.4
+ * takes, and counts where a packet counts. Routers send on what has a GRH. IBA 14.2.2, 18.2.4, 19
  */
 #include "base/assert.h"
 #include "mgmt/smi.h"
@@ -83,6 +83,22 @@ static bool stays_inside(struct vb_subnet_mad *m, const struct vb_port_info *own
 	return true;
 }
 
+/* The MAD has come to an adapter or a router. True: it stays here, or is lost; else it leaves by
+ * out->port. FAB-06 */
+static bool ends_here(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place *out,
+		      bool *arrives)
+{
+	const struct vb_sma_node *n = &s->node[m->at.node].sma;
+	enum vb_hop_fate fate;
+
+	*arrives = arrives_at(m, &n->port[m->at.port].info, m->at.port);
+	if (!*arrives || m->on_qp0 || n->info.type != VB_NODE_ROUTER)
+		return true;
+	fate = vb_subnet_route(s, m, &out->port);
+	*arrives = fate == VB_HOP_HERE;
+	return fate != VB_HOP_ON;
+}
+
 /* To the node that owns the LID. @is_local: the MAD begins at m->at. */
 static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_local, vb_time now)
 {
@@ -90,13 +106,13 @@ static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_lo
 		struct vb_subnet_node *n = &s->node[m->at.node];
 		struct vb_subnet_place out = m->at;
 		uint8_t in_port = is_local ? 0 : m->at.port;
-		bool is_switch = vb_subnet_is_switch(s, m->at.node);
+		bool is_switch = vb_subnet_is_switch(s, m->at.node), arrives;
 		const struct vb_port_info *own = &n->sma.port[is_switch ? 0 : m->at.port].info;
 
 		if (is_local && stays_inside(m, own, is_switch ? 0 : m->at.port))
 			return true;
-		if (!is_switch && !is_local)
-			return arrives_at(m, own, m->at.port);
+		if (!is_switch && !is_local && ends_here(s, m, &out, &arrives))
+			return arrives;
 		if (is_switch) {
 			out.port = vb_lid_forward_unicast(&n->forward, m->dlid, in_port);
 			if (out.port == 0)

@@ -12,6 +12,7 @@
 #include "wire/ib/rate.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,15 @@ static const char *address_text(const struct vb_subnet_daemon *d, struct vb_subn
 	return text;
 }
 
+/* Packets that a router dropped, of those that came by this port. FAB-06 */
+static void print_drops(FILE *out, const struct vb_subnet_port *p)
+{
+	if (p->not_routed)
+		fprintf(out, ", %" PRIu64 " not routed", p->not_routed);
+	if (p->hops_ended)
+		fprintf(out, ", %" PRIu64 " at the end of their hop limit", p->hops_ended);
+}
+
 static void print_link(struct vb_subnet_daemon *d, FILE *out, struct vb_subnet_place at)
 {
 	char address[20];
@@ -52,10 +62,15 @@ static void print_link(struct vb_subnet_daemon *d, FILE *out, struct vb_subnet_p
 
 	if (!p->has_cable)
 		return;
-	fprintf(out, "  %3u %-9s lid %-5u %s-> %s port %u%s\n", at.port,
-		vb_subnet_state_name(p->link.state), info->lid, address_text(d, at, address),
+	fprintf(out, "  %3u %-9s lid %-5u ", at.port, vb_subnet_state_name(p->link.state),
+		info->lid);
+	if (d->topo->node[at.node].type == VB_NODE_ROUTER)
+		fprintf(out, "prefix 0x%016" PRIx64 " ", info->prefix);
+	fprintf(out, "%s-> %s port %u%s", address_text(d, at, address),
 		d->topo->node[p->peer.node].name, p->peer.port,
 		p->is_plugged ? "" : " (unplugged)");
+	print_drops(out, p);
+	fputc('\n', out);
 }
 
 static int command_show(struct vb_subnet_daemon *d, FILE *out)
@@ -70,6 +85,8 @@ static int command_show(struct vb_subnet_daemon *d, FILE *out)
 		if (vb_subnet_at_switch(d, i))
 			fprintf(out, " lid %u", vb_subnet_sma_port(&d->subnet, own)->info.lid);
 		fputc('\n', out);
+		if (n->type == VB_NODE_ROUTER && d->subnet.count)
+			d->subnet.count(d->subnet.count_ctx, i);
 		for (unsigned p = 1; p <= n->port_cnt; p++)
 			print_link(d, out, (struct vb_subnet_place){i, (uint8_t)p});
 	}

@@ -155,4 +155,10 @@ static inline bool vb_subnet_at_switch(const struct vb_subnet_daemon *d, uint32_
 	return d->topo->node[node].type == VB_NODE_SWITCH;
 }
 
+/* It is an adapter: switches and routers have management alone. FAB-07, FAB-08 */
+static inline bool vb_subnet_has_verbs(const struct vb_subnet_daemon *d, uint32_t node)
+{
+	return d->topo->node[node].type == VB_NODE_CA;
+}
+
 #endif

@@ -31,6 +31,15 @@ static unsigned cable_cnt(const struct vb_topo_node *n)
 	return cnt;
 }
 
+/* The simulator has one subnet: the first router with a cable, NULL: there is none. */
+static const struct vb_topo_node *router_find(const struct vb_fabric *f)
+{
+	for (uint32_t i = 0; i < f->topo.node_cnt; i++)
+		if (f->topo.node[i].type == VB_NODE_ROUTER && cable_cnt(&f->topo.node[i]))
+			return &f->topo.node[i];
+	return NULL;
+}
+
 /* Hosts are ports of adapters, switches are nodes; what has no cable is not there. */
 static void nodes_count(struct vb_fabric *f)
 {
@@ -219,13 +228,19 @@ int vb_fabric_create(struct vb_fabric *f, struct vb_topo *topo, const struct vb_
 		     const struct vb_cable *trunk, struct vb_sim_topo *out,
 		     const struct vb_sim_memory *m, struct vb_fabric_error *err)
 {
+	const struct vb_topo_node *router;
 	int bad;
 
 	*f = (struct vb_fabric){.topo = *topo};
 	*topo = (struct vb_topo){0};
 	*err = (struct vb_fabric_error){.line = 0};
 	nodes_count(f);
-	if (f->host_cnt == 0) {
+	router = router_find(f);
+	if (router) {
+		snprintf(err->text, sizeof err->text,
+			 "'%s' is a router, and the simulator has one subnet", router->name);
+		bad = -EINVAL;
+	} else if (f->host_cnt == 0) {
 		snprintf(err->text, sizeof err->text, "no adapter has a cable");
 		bad = -EINVAL;
 	} else {

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As Linux takes it. 0 and 1 do not mean an IP TTL: InfiniBand programs write them for a path that
- * no router is on, and a packet with TTL 1 would not reach a peer behind one. */
+/* As Linux takes it over RoCE. 0 and 1 do not mean an IP TTL: InfiniBand programs write them for a
+ * path that no router is on, and a packet with TTL 1 would not reach a peer behind one. On
+ * InfiniBand they mean that: no router passes such a packet on. FAB-06 */
 #define HOP_LIMIT_DEFAULT 64
 
 static const struct vb_gid gid_none;
@@ -42,7 +43,8 @@ static int gid_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, st
 
 	path->flow_label = attr->grh.flow_label & 0xfffff;
 	path->traffic_class = attr->grh.traffic_class;
-	path->hop_limit = attr->grh.hop_limit > 1 ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT;
+	path->hop_limit =
+	    attr->grh.hop_limit > 1 || vb_ibv_is_ib(c) ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT;
 	memcpy(path->dgid.b, attr->grh.dgid.raw, sizeof path->dgid.b);
 	if (!sgid)
 		return VB_IBV_WHY(EINVAL,

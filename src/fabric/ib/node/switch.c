@@ -102,14 +102,13 @@ static void packet_forward(struct vb_ib_switch *sw, struct vb_frame *f, uint32_t
 	dropped_take(sw, e, now);
 }
 
-/* A copy for each port of the table but the one where it came in. FAB-02 */
+/* A copy for each port of the table but the one where it came in. The ring has @f alone. FAB-02 */
 static void packet_spread(struct vb_ib_switch *sw, struct vb_frame *f, vb_time now)
 {
 	struct vb_frame *copy, *next;
 	struct vb_port_mask mask;
 	uint32_t out = VB_PORT_NONE;
 
-	f->twin = f;
 	(void)vb_lid_forward_multicast(&sw->forward, f->path.dlid, (uint8_t)(f->in + 1), &mask);
 	/* All are made before the first one can be dropped, and the room with it. */
 	for (uint32_t i = sw->port_cnt; i-- > 0;) {
@@ -147,6 +146,34 @@ static void fault_meet(struct vb_ib_switch *sw, struct vb_frame *f)
 	sw->damaged++;
 }
 
+/* The port, from 1 on, by which a router sends the packet on with its new headers; 0: it is
+ * dropped. FAB-06, FAB-07 */
+static uint8_t packet_route(struct vb_ib_router *r, struct vb_frame *f)
+{
+	const struct vb_router_at in = {r->self, (uint8_t)(f->in + 1)};
+	const struct vb_hop_packet packet = vb_hop_packet_of(&f->path);
+	struct vb_hop hop;
+
+	if (r->all->port(r->all->ctx, in).lid != f->path.dlid) {
+		r->misrouted++;
+		return 0;
+	}
+	switch (vb_router_hop(r->all, in, &packet, &hop)) {
+	case VB_HOP_ON:
+		vb_hop_pass(&f->path, &hop, 1);
+		return hop.port;
+	case VB_HOP_ENDED:
+		r->hops_ended++;
+		return 0;
+	case VB_HOP_HERE:
+	case VB_HOP_NO_GRH:
+	case VB_HOP_NO_ROUTE:
+		break;
+	}
+	r->not_routed++;
+	return 0;
+}
+
 void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct vb_frame *f,
 				vb_time now)
 {
@@ -163,12 +190,16 @@ void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct v
 		return;
 	}
 	if (is_to_group(f)) {
-		packet_spread(sw, f, now);
-		return;
+		f->twin = f;
+		if (!sw->router) {
+			packet_spread(sw, f, now);
+			return;
+		}
 	}
-	out = vb_lid_forward_unicast(&sw->forward, f->path.dlid, (uint8_t)(port + 1));
+	out = sw->router ? packet_route(sw->router, f)
+			 : vb_lid_forward_unicast(&sw->forward, f->path.dlid, (uint8_t)(port + 1));
 	if (out == 0 || out > sw->port_cnt) {
-		sw->relay_errors++;
+		sw->relay_errors += !sw->router;
 		packet_drop(sw, f, now);
 		return;
 	}

@@ -6,7 +6,10 @@
  * credit, and its neighbour waits. A packet to a group is copied to the ports of the multicast
  * table; each copy waits for credits of its own, and the room is free when the last one has left.
  * A switch that is faulty damages packets between its check of their VCRC and the new one.
- * IBA 18.2; items FAB-01, FAB-02, LNK-10, LNK-21, LNK-22, LNK-27, LNK-28, LNK-37
+ *
+ * A router is the same machine with another way to find the port: by the GRH instead of a table,
+ * and with new LIDs behind it. IBA 18.2, 19; items FAB-01, FAB-02, FAB-06, LNK-10, LNK-21, LNK-22,
+ * LNK-27, LNK-28, LNK-37
  */
 #ifndef VB_FABRIC_IB_NODE_SWITCH_H
 #define VB_FABRIC_IB_NODE_SWITCH_H
@@ -14,6 +17,7 @@
 #include "fabric/ib/forward.h"
 #include "fabric/ib/node/congestion.h"
 #include "fabric/ib/node/end.h"
+#include "wire/ib/hop.h"
 
 /* Which P_Keys a port lets pass: those of a table that a subnet manager makes like that of the end
  * node behind it. IBA 10.9.3, 18.2.4.2 */
@@ -22,6 +26,15 @@ struct vb_ib_gate {
 	uint32_t pkey_cnt;
 	bool enforces_in, enforces_out;
 	uint64_t rcv_constraint_errors, xmit_constraint_errors; /* packets that did not pass */
+};
+
+/* What makes a router of the machine: its place among the routers of the fabric, and its drops. */
+struct vb_ib_router {
+	const struct vb_routers *all; /* port 1 is the machine's end 0 */
+	uint32_t self;
+	/* Packets that were for another LID than that of their port; without a GRH or a way, or for
+	 * the router itself, which has no QPs; and at the end of their hop limit. */
+	uint64_t misrouted, not_routed, hops_ended;
 };
 
 struct vb_ib_switch {
@@ -38,6 +51,7 @@ struct vb_ib_switch {
 	uint32_t damage_ppm;     /* so many of a million packets are damaged inside of it. LNK-10 */
 	struct vb_rng rng;       /* ... and which ones */
 	uint64_t damaged;
+	struct vb_ib_router *router; /* NULL: it is a switch */
 };
 
 /* Makes a switch of @port_cnt ends that are there as long as it; the caller fills the tables. */

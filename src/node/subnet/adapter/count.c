@@ -34,7 +34,8 @@ static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 {
 	struct vb_subnet_adapter *a = d->adapter;
 	struct vb_ib_map_counters *c = &vb_ib_map_counters(a->map)[vb_subnet_map_port(a, at)];
-	struct vb_ib_port *p = &d->subnet.node[at.node].port[at.port].link;
+	struct vb_subnet_port *port = &d->subnet.node[at.node].port[at.port];
+	struct vb_ib_port *p = &port->link;
 	struct vb_pma_port *pma = &d->subnet.node[at.node].pma.port[at.port];
 	uint64_t out, in;
 
@@ -47,6 +48,8 @@ static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	pma->multicast_xmit_packets += counter_take(&c->multicast_xmit);
 	pma->multicast_rcv_packets += counter_take(&c->multicast_rcv);
 	pma->switch_relay_errors += counter_take(&c->relay_errors);
+	port->not_routed += counter_take(&c->not_routed);
+	port->hops_ended += counter_take(&c->hops_ended);
 	out = counter_take(&c->xmit_constraint);
 	pma->xmit_constraint_errors += out;
 	in = counter_take(&c->rcv_constraint);

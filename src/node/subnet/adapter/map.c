@@ -52,7 +52,8 @@ static void nodes_number(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a
 		    (struct vb_ib_map_node){.first_port = port,
 					    .lft = lft,
 					    .port_cnt = n->port_cnt,
-					    .is_switch = n->type == VB_NODE_SWITCH};
+					    .is_switch = n->type == VB_NODE_SWITCH,
+					    .is_router = n->type == VB_NODE_ROUTER};
 		lft += n->type == VB_NODE_SWITCH;
 		for (unsigned p = 0; p <= n->port_cnt; p++, port++, lanes += lanes_of_port(n))
 			a->first_lanes[port] = lanes;
@@ -100,6 +101,10 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, bo
 		next.enforces_out = is_switch && s->info.enforce_out;
 	}
 	memcpy(next.pkey, s->pkey, sizeof next.pkey);
+	if (s->guid) {
+		next.prefix = s->info.prefix;
+		memcpy(next.guid, s->guid, sizeof next.guid);
+	}
 	part_write(a->map, &vb_ib_map_ports(a->map)[number], &next, sizeof next, is_open);
 	_Static_assert(sizeof(struct vb_ib_map_lanes) == sizeof(struct vb_sl2vl), "one table");
 	part_write(a->map, &vb_ib_map_lanes(a->map)[next.sl2vl], s->sl2vl,
@@ -141,7 +146,8 @@ int vb_subnet_map_make(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a)
 	int rc;
 
 	_Static_assert(VB_IB_PKEYS == VB_SUBNET_PKEYS && VB_IB_LIDS == VB_SUBNET_LIDS &&
-			   VB_IB_MULTICASTS == VB_SUBNET_MULTICASTS && VB_IB_SLOTS == VB_SLOT_CNT,
+			   VB_IB_MULTICASTS == VB_SUBNET_MULTICASTS && VB_IB_SLOTS == VB_SLOT_CNT &&
+			   VB_IB_GUIDS == VB_SUBNET_GUIDS,
 		       "the map has room for all");
 	sizes_sum(d->topo, &head);
 	a->first_lanes = calloc(head.port_cnt, sizeof *a->first_lanes);

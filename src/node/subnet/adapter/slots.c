@@ -180,9 +180,11 @@ int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 
 	if (!c->seat || c->slot)
 		return -EINVAL;
-	if (vb_subnet_at_switch(d, c->seat->index)) {
+	if (!vb_subnet_has_verbs(d, c->seat->index)) {
 		snprintf(answer->text, sizeof answer->text,
-			 "'%s' is a switch: its port 0 has management, and no verbs",
+			 vb_subnet_at_switch(d, c->seat->index)
+			     ? "'%s' is a switch: its port 0 has management, and no verbs"
+			     : "'%s' is a router: its ports have management, and no verbs",
 			 d->topo->node[c->seat->index].name);
 		return -ENODEV;
 	}

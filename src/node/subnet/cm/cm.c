@@ -152,7 +152,7 @@ int vb_subnet_cm_begin(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, str
 
 	if (!c->seat || c->slot || c->cm)
 		return -EINVAL;
-	if (vb_subnet_at_switch(d, c->seat->index))
+	if (!vb_subnet_has_verbs(d, c->seat->index))
 		return -ENODEV;
 	c->cm = vb_subnet_cm_at(d, c->seat->index);
 	if (!c->cm)
@@ -250,7 +250,7 @@ bool vb_subnet_cm_take(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m
 	bool is_ours;
 
 	vb_mad_hdr_parse(&h, m->mad);
-	if (m->on_qp0 || vb_subnet_at_switch(d, m->at.node))
+	if (m->on_qp0 || !vb_subnet_has_verbs(d, m->at.node))
 		return false;
 	/* The messages of connections are Sends; others of the class are for programs. MAD-08 */
 	is_ours = h.mgmt_class == VB_MAD_CLASS_CM && h.method == VB_MAD_METHOD_SEND;

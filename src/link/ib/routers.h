@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The routers of a fabric as its map shows them (map.h), for the decision of wire/ib/hop.h. Only
+ * those who look for a way that no route has yet come here: so that a LID is looked for among all
+ * ports. FAB-06
+ */
+#ifndef VB_LINK_IB_ROUTERS_H
+#define VB_LINK_IB_ROUTERS_H
+
+#include "link/ib/map.h"
+#include "wire/ib/hop.h"
+
+/* The decision of the router at whose port @in a packet with @key has arrived, which has passed
+ * @passed routers. */
+enum vb_hop_fate vb_ib_route_hop(const struct vb_ib_map *m, const struct vb_ib_key *key,
+				 uint32_t in, uint32_t passed, struct vb_hop *out);
+
+#endif
