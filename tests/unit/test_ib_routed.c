@@ -169,7 +169,7 @@ static void walk__ends_at_the_router(void **state)
 	expect_end(VB_IB_LOST, R1, 1);
 }
 
-/* What happens behind the router is counted with the LIDs there. FAB-36 */
+/* Drops behind the router are counted with the LIDs there. FAB-36 */
 static void walk__barred_behind_the_router(void **state)
 {
 	struct vb_ib_route *route;

@@ -139,8 +139,8 @@ static void mads__pass_the_router(void **state)
 	assert_int_equal(net.node[ROUTER].port[1].not_routed, 0);
 }
 
-/* FAB-06, FAB-07, LNK-06: drops are counted at the port where the packet came in. What has no GRH,
- * or the router's own GID, is for the router itself. */
+/* FAB-06, FAB-07, LNK-06: drops are counted at the port where the packet came in. Packets without a
+ * GRH, and those to a GID of the router, are for the router itself. */
 static void mads__that_do_not_pass(void **state)
 {
 	struct vb_subnet_port *in = &net.node[ROUTER].port[1];

@@ -38,7 +38,7 @@ static void counter_add(uint64_t *to, uint64_t n)
 	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
-/* What a trap of the switch says of a packet with @key that one of its ports barred. FAB-36 */
+/* The facts that a trap of the switch tells of a packet with @key, which a port barred. FAB-36 */
 static uint64_t barred_packet(const struct vb_ib_map *m, const struct vb_ib_key *key)
 {
 	uint16_t slid = key->port < m->port_cnt ? vb_ib_map_ports(m)[key->port].lid : 0;

@@ -102,7 +102,7 @@ static inline uint64_t vb_gid_guid(const struct vb_gid *g)
 	return vb_gid_half(g->b + 8);
 }
 
-/* What a router looks at of a packet with this path. */
+/* The facts of a packet with this path. */
 static inline struct vb_hop_packet vb_hop_packet_of(const struct vb_path *p)
 {
 	return (struct vb_hop_packet){.has_grh = vb_path_has_grh(p),

@@ -28,7 +28,7 @@ struct vb_ib_gate {
 	uint64_t rcv_constraint_errors, xmit_constraint_errors; /* packets that did not pass */
 };
 
-/* What makes a router of the machine: its place among the routers of the fabric, and its drops. */
+/* A router: its place among the routers of the fabric, and the packets that it drops. */
 struct vb_ib_router {
 	const struct vb_routers *all; /* port 1 is the machine's end 0 */
 	uint32_t self;
