@@ -164,8 +164,9 @@ MACHINES = {
     "topology/text/facts": {"topology/build", "topology/lex"},
     "topology/text/node": {"topology/build", "topology/lex", "topology/text/facts"},
     "topology/text/port": {"topology/build", "topology/lex", "topology/text/facts", "topology/text/node"},
-    "topology/text/read": {"topology/build", "topology/finish", "topology/lex", "topology/text/node",
-                           "topology/text/port"},
+    "topology/text/io": {"topology/build", "topology/lex"},
+    "topology/text/read": {"topology/build", "topology/finish", "topology/lex", "topology/text/io",
+                           "topology/text/node", "topology/text/port"},
     "topology/text/write": {"topology/say"},
 }
 

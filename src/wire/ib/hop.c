@@ -57,6 +57,7 @@ static void reach_extend(struct search *s, uint32_t n)
 			continue;
 		s->reach[s->cnt++] = (struct reach){p.prefix, at};
 	}
+	VB_ASSERT_ALL(s->cnt >= 1 && s->cnt <= VB_HOP_SUBNETS_MAX);
 }
 
 /* One router further. False: there is nothing further. */
@@ -145,6 +146,7 @@ enum vb_hop_fate vb_router_hop(const struct vb_routers *r, struct vb_router_at i
 	/* By the port where it came in as well, to a router there that is nearer. */
 	if (!port_towards(r, in.router, p->prefix, &out->port, &next))
 		return VB_HOP_NO_ROUTE;
+	VB_ASSERT_ALL(out->port >= 1 && out->port <= r->port_cnt(r->ctx, in.router));
 	out->slid = r->port(r->ctx, (struct vb_router_at){in.router, out->port}).lid;
 	out->dlid = next.router == in.router ? r->lid_of(r->ctx, p->prefix, p->guid)
 					     : r->port(r->ctx, next).lid;

@@ -160,6 +160,7 @@ static uint8_t packet_route(struct vb_ib_router *r, struct vb_frame *f)
 	}
 	switch (vb_router_hop(r->all, in, &packet, &hop)) {
 	case VB_HOP_ON:
+		VB_ASSERT_ALL(hop.port >= 1 && hop.dlid != 0 && packet.hop_limit > 1);
 		vb_hop_pass(&f->path, &hop, 1);
 		return hop.port;
 	case VB_HOP_ENDED:
