@@ -57,7 +57,8 @@ struct vb_hca_port {
 	/* A virtual function has no address of its own: packets for its QPs may arrive on this port
 	 * too. 0: none. */
 	uint8_t parent;
-	uint8_t lmc; /* InfiniBand: bits of its LIDs that paths differ by */
+	uint8_t lmc;  /* InfiniBand: bits of its LIDs that paths differ by */
+	bool is_down; /* its link carries nothing: QPs do not migrate to it when their port fails */
 };
 
 struct vb_hca_config {

@@ -76,7 +76,12 @@ static int member_start(const struct joining *j, uint32_t host)
 	char own[ADDRESS_LEN], group[ADDRESS_LEN];
 	pid_t parent = getpid(), pid;
 
-	if (ipv4 == 0 || g->member_cnt == VB_ROUTE_MEMBERS_MAX) {
+	if (ipv4 == 0) {
+		vb_cmd_error(g->files->cmd, "--group: '%s' has no address",
+			     vb_fabric_name(&j->fabric, host));
+		return -EADDRNOTAVAIL;
+	}
+	if (g->member_cnt == VB_ROUTE_MEMBERS_MAX) {
 		vb_cmd_error(g->files->cmd, "--group: groups have %u members at most",
 			     VB_ROUTE_MEMBERS_MAX);
 		return -E2BIG;

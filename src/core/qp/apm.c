@@ -6,6 +6,7 @@
 #include "core/qp/apm.h"
 
 #include "base/assert.h"
+#include "core/qp/pkey.h"
 #include "core/sched/pace.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
@@ -46,6 +47,11 @@ bool vb_apm_take(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_pat
 		vb_apm_migrate(qp, VB_APM_PEER, now);
 		return true;
 	}
+	/* A packet of another partition says nothing; the check of P_Keys counts it. */
+	if (vb_qp_pkey_index(qp, hdr->pkey) < 0 &&
+	    !vb_pkey_matches(hdr->pkey,
+			     qp->hca->cfg.port[a->alt.path.port].pkey[a->alt.pkey_index]))
+		return true;
 	if (is_armed)
 		vb_qp_raise(qp, VB_ASYNC_PATH_MIG_ERR);
 	return false;
@@ -115,7 +121,7 @@ void vb_hca_port_failed(struct vb_hca *h, uint8_t port, vb_time now)
 		struct vb_qp *qp = h->qp[i];
 
 		if (qp && qp->attr.port == port && qp_can_move(qp) &&
-		    qp->attr.alt.path.port != port)
+		    qp->attr.alt.path.port != port && !h->cfg.port[qp->attr.alt.path.port].is_down)
 			vb_apm_migrate(qp, VB_APM_PORT, now);
 	}
 }

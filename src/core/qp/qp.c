@@ -77,8 +77,11 @@ void vb_hca_expect_wqe(const struct vb_hca *h)
 		return;
 
 	const struct vb_sq *sq = &vb_container_of(h->active.next, struct vb_qp, active)->sq;
-	const struct vb_swqe *w = vb_sq_at(sq, sq->nxt);
+	const struct vb_swqe *w;
 
+	if (!sq->slots)
+		return; /* it only answers */
+	w = vb_sq_at(sq, sq->nxt);
 	__builtin_prefetch(w);
 	__builtin_prefetch((const char *)w + 64);
 }

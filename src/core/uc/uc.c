@@ -30,7 +30,8 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	if (verdict == VB_VERDICT_OK)
 		return verdict;
 
-	bool lacks_srq = !resp->rwqe_held && qp->srq && qp->srq->has_failed;
+	bool lacks_srq = (flags & (VB_OP_SEND | VB_OP_RECV_WQE)) && !resp->rwqe_held && qp->srq &&
+			 qp->srq->has_failed;
 	bool is_fatal = lacks_srq ? verdict == VB_VERDICT_OPERATION
 				  : (flags & VB_OP_SEND) && (verdict == VB_VERDICT_OPERATION ||
 							     verdict == VB_VERDICT_LENGTH);

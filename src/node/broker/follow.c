@@ -59,7 +59,7 @@ void vb_broker_refresh_devices(struct vb_broker *b)
 	follow_registers(b, before);
 	vb_broker_publish_tree(b);
 	vb_broker_cm_follow(b, before);
-	vb_broker_umad_follow(b);
+	vb_broker_umad_follow(b, before);
 }
 
 void vb_broker_tell_tree(struct vb_broker *b)

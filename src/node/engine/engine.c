@@ -218,6 +218,11 @@ void vb_engine_tap(void *ctx, const struct vb_link_tap *t)
 			 t->at_ns ? t->at_ns : vb_clock_read(CLOCK_REALTIME));
 }
 
+static bool device_is_up(const struct vb_device *dev)
+{
+	return dev->ifindex && dev->is_up;
+}
+
 /* Device @i of the table as an HCA port; a hole in the table has no MTU and takes no QP. */
 static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 {
@@ -230,16 +235,12 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 	    .bad_keys = &e->broker.shm->bad_keys[i + 1],
 	    .parent = (uint8_t)dev->parent,
 	    .lmc = dev->ib.lmc & 7,
+	    .is_down = !device_is_up(dev),
 	};
 
 	_Static_assert(sizeof p.pkey == sizeof dev->pkey, "one table");
 	memcpy(p.pkey, dev->pkey, sizeof p.pkey);
 	return p;
-}
-
-static bool device_is_up(const struct vb_device *dev)
-{
-	return dev->ifindex && dev->is_up;
 }
 
 void vb_engine_reload(struct vb_engine *e)

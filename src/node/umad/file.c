@@ -20,17 +20,18 @@ int vb_umad_token_draw(uint64_t *token)
 	return 0;
 }
 
-/* A message too long for the socket goes as memory; without room for that it waits. */
+/* A message too long for the socket goes as memory. Without memory it waits for another turn; the
+ * socket has room all the time. */
 static int send_as_memory(int sock, const struct vb_subnet_prefix *prefix,
 			  const struct vb_mad_message *m)
 {
 	struct vb_fds fds = {.cnt = 1, .fd = {vb_memory_create("verbena-mad", prefix->len)}};
 	uint8_t *whole = malloc(prefix->len);
-	int rc = fds.fd[0] < 0 || !whole ? -EAGAIN : 0;
+	int rc = fds.fd[0] < 0 || !whole ? -ENOMEM : 0;
 
 	if (!rc) {
 		(void)vb_umad_read_emit(m, whole, prefix->len, prefix->hdr_len);
-		rc = pwrite(fds.fd[0], whole, prefix->len, 0) == (ssize_t)prefix->len ? 0 : -EAGAIN;
+		rc = pwrite(fds.fd[0], whole, prefix->len, 0) == (ssize_t)prefix->len ? 0 : -ENOMEM;
 	}
 	free(whole);
 	if (!rc)

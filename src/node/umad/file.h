@@ -22,7 +22,8 @@ struct vb_umad_file {
  * guess the next one. 0 or a negative errno. */
 int vb_umad_token_draw(uint64_t *token);
 
-/* Hands a message to the program: 0; -EAGAIN: there is no room; or another negative errno. */
+/* Hands a message to the program: 0; -EAGAIN: there is no room in the socket; or another negative
+ * errno, such as -ENOMEM, after which a later turn of the loop may try again. */
 int vb_umad_file_send(const struct vb_umad_file *f, const struct vb_mad_message *m);
 
 /* Carries out REGISTER_AGENT or REGISTER_AGENT2: the number of the agent, which *r describes then,

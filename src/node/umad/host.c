@@ -411,11 +411,15 @@ bool vb_broker_umad_is_used(const struct vb_broker *b)
 	return b->umad && b->umad->used;
 }
 
-void vb_broker_umad_follow(struct vb_broker *b)
+void vb_broker_umad_follow(struct vb_broker *b, const struct vb_device *before)
 {
-	for (uint32_t i = 0; b->umad && i < FILES_MAX; i++)
-		if (b->umad->file[i].port && !device_of(b, b->umad->file[i].port))
-			file_close(b, &b->umad->file[i]);
+	for (uint32_t i = 0; b->umad && i < FILES_MAX; i++) {
+		struct host_file *f = &b->umad->file[i];
+		const struct vb_device *d = f->port ? device_of(b, f->port) : NULL;
+
+		if (f->port && (!d || d->ifindex != before[f->port - 1].ifindex))
+			file_close(b, f);
+	}
 }
 
 void vb_broker_umad_close(struct vb_broker *b)

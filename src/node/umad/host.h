@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct vb_broker;
+struct vb_device;
 struct vb_conn;
 
 /* A call (node/subnet/call.h) on the command connection @c. False: the connection is to be ended.
@@ -34,8 +35,9 @@ void vb_broker_umad_move(struct vb_broker *b, vb_time now);
 vb_time vb_broker_umad_due(const struct vb_broker *b);
 /* Whether a program has a file open. */
 bool vb_broker_umad_is_used(const struct vb_broker *b);
-/* The device table has changed: the files of a device that is gone are closed. */
-void vb_broker_umad_follow(struct vb_broker *b);
+/* The device table has changed: the files of a device that is gone are closed. @before: the
+ * VB_DEVICES_MAX devices before, since the place of one may have another now. */
+void vb_broker_umad_follow(struct vb_broker *b, const struct vb_device *before);
 void vb_broker_umad_close(struct vb_broker *b);
 
 #endif

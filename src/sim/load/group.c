@@ -2,7 +2,7 @@
 /*
  * Multicast groups of the load: each member is a UD QP that is attached and receives. A flow sends
  * by a QP of its own (connect.c), so that a member at its host hears it as well; immediate data
- * names the connection that a message is of. See load.h. IBA 10.5; FAB-02, FAB-57
+ * names the flow that a message is of. See load.h. IBA 10.5; FAB-02, FAB-57
  */
 #include "base/assert.h"
 #include "sim/load/priv.h"
@@ -149,13 +149,10 @@ void vb_load_groups_destroy(struct vb_load *l)
 	}
 }
 
-/* The flow of a message; NULL: it is over. */
-static struct vb_flow *flow_of_message(struct vb_load *l, uint32_t connection)
+static struct vb_flow *flow_of_message(struct vb_load *l, uint32_t flow)
 {
-	const struct vb_connection *c = &l->connection[connection];
-
-	VB_ASSERT_ALL(connection < l->connection_cnt && vb_connection_is_to_group(c));
-	return c->flow == VB_LOAD_NONE ? NULL : &l->flow[c->flow];
+	VB_ASSERT_ALL(flow < l->flow_cnt && vb_flow_is_to_group(&l->flow[flow]));
+	return &l->flow[flow];
 }
 
 static void message_count(struct vb_load *l, struct vb_load_group *g, const struct vb_wc *wc,
@@ -165,8 +162,8 @@ static void message_count(struct vb_load *l, struct vb_load_group *g, const stru
 	uint64_t all;
 
 	g->received++;
-	/* Cables may double packets. */
-	if (!f || f->delivered != VB_NEVER)
+	/* Cables may double packets, also of a flow that is over. */
+	if (f->delivered != VB_NEVER)
 		return;
 	all = (uint64_t)vb_load_message_cnt(l, f) * g->member_cnt;
 	if (++f->received < all)

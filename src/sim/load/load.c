@@ -99,8 +99,8 @@ static void address_add(struct vb_load *l, const struct vb_flow *f, const struct
 
 	if (vb_flow_is_to_group(f)) {
 		wr->ah = ah;
-		wr->opcode = VB_WR_SEND_IMM; /* who sent it */
-		wr->imm = f->connection;
+		wr->opcode = VB_WR_SEND_IMM;
+		wr->imm = (uint32_t)(f - l->flow); /* for group.c */
 		wr->dqpn = VB_QPN_MULTICAST;
 		wr->qkey = VB_LOAD_QKEY;
 	} else if (l->cfg.type == VB_QPT_UD || l->cfg.type == VB_QPT_DCI) {
