@@ -148,8 +148,8 @@ static enum vb_cm_apr_status lap_refusal(const struct vb_cm_conn *c, const struc
 
 /*
  * The same LAP again: its answer was lost, or is not there yet. All LAPs of a connection may have
- * one transaction ID, so one that was answered is known by its path. One that was refused is put to
- * the consumer again.
+ * one transaction ID, so the path tells which LAP was answered. The consumer is asked again about a
+ * LAP that it refused.
  */
 static bool lap_is_duplicate(struct vb_cm_conn *c, const struct vb_path *path,
 			     const struct vb_cm_msg *m)
@@ -182,7 +182,7 @@ void vb_cm_on_lap(struct vb_cm_conn *c, const struct vb_path *path, const struct
 		c->cm->cnt.rx_unmatched++;
 		return;
 	}
-	VB_ASSERT_ALL(!c->is_orphan); /* one that is given up leaves ESTABLISHED at once */
+	VB_ASSERT_ALL(!c->is_orphan); /* given up, it would have left ESTABLISHED */
 	if (lap_is_duplicate(c, path, m)) {
 		vb_cm_duplicate(c, VB_CM_LAP);
 		return;

@@ -230,8 +230,8 @@ int vb_cm_answer_alternate(struct vb_cm_conn *c, uint8_t status, const struct vb
 /* The QP has migrated: messages go by its alternate path as well from now on, and the old one is
  * the alternate path. -EINVAL: there is none, or the connection is not established. */
 int vb_cm_migrate(struct vb_cm_conn *c);
-/* There was a LAP or a migration since it was established: a QP that is told its attributes anew
- * gets the alternate path alone. */
+/* There was a LAP or a migration since the connection was established: when a program asks for the
+ * attributes of its QP again, it gets the alternate path alone. */
 bool vb_cm_conn_has_lap(const struct vb_cm_conn *c);
 
 /* The contents of a SIDR_REQ. */

@@ -33,8 +33,8 @@ void vb_managers_connect(struct vb_managers *all);
 /* Starts them for fabric @name; they do not outlive the process that calls. */
 void vb_managers_start(struct vb_managers *all, const char *name);
 
-/* Waits until all subnets are up, @seconds at most for each. 0, or what vb_manager_await() returned
- * for the one that *which is then. */
+/* Waits until all subnets are up, @seconds at most for each. 0, or the result of
+ * vb_manager_await() for the manager that failed, which is *which then. */
 int vb_managers_await(const struct vb_managers *all, uint32_t seconds,
 		      const struct vb_manager **which);
 

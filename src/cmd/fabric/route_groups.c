@@ -2,8 +2,8 @@
 /*
  * Members of multicast groups at the nodes of a fabric, see route_groups.h. A member is mckey of
  * librdmacm, which joins by the address of its port and then waits for a message that nobody sends.
- * OpenSM chooses the MLID; it is the one that is new in its multicast tables, when these lead to
- * all members. mckey(1), IBA 15.2.5.17
+ * OpenSM chooses the MLID: the group has the MLID that is new in the multicast tables, as soon as
+ * these lead to all members. mckey(1), IBA 15.2.5.17
  */
 #include "cmd/fabric/route_groups.h"
 

@@ -23,9 +23,9 @@ static bool packet_is_by(const struct vb_qp *qp, const struct vb_hdr *hdr,
 }
 
 /*
- * A peer that has migrated says so in every packet (MigReq 1). In REARM this may be one that has
- * not been armed again yet, whose packets come by the path; one that comes by the other path has
- * seen this QP in REARM, and migrated before it said a word.
+ * A peer that has migrated says so in every packet (MigReq 1). In REARM the peer may
+ * not be armed again yet; then its packets come by the path. Where a packet comes by the other
+ * path, the peer has seen this QP in REARM, and migrated before it said a word.
  */
 bool vb_apm_take(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_path *from,
 		 vb_time now)
@@ -57,8 +57,8 @@ bool vb_apm_take(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_pat
 	return false;
 }
 
-/* The alternate path becomes the path. It has to be loaded anew before REARM: it is no longer
- * another one. */
+/* The alternate path becomes the path, so the consumer has to load another alternate path before
+ * REARM. */
 static void attr_move(struct vb_qp_attr *a)
 {
 	a->path = a->alt.path;

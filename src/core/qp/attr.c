@@ -84,8 +84,8 @@ static const struct vb_path *path_of(const struct vb_qp *qp, const struct vb_qp_
 }
 
 /*
- * An alternate path is an InfiniBand matter, and one of QPs with one peer: those of RoCE have one
- * path, the one that a migration has led to. IBA 17.2.8.1; the kernel refuses it on RoCE as well
+ * QPs of InfiniBand with one peer alone have an alternate path. A QP of RoCE has one path, as after
+ * a migration. IBA 17.2.8.1; the kernel refuses an alternate path on RoCE as well
  */
 static int alt_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
 {

@@ -104,19 +104,25 @@ static uint8_t *out_of(const struct vb_fabric *f, uint32_t sw, uint32_t host)
 	return &f->out[(size_t)sw * f->host_cnt + host];
 }
 
-/* "Unicast lids [0-18] of switch Lid 2 guid 0x7662000000010000 ('S-0000'):" */
-static int lft_head(struct table_reader *r)
+/* The switch whose GUID stands behind @word begins a table. */
+static int switch_head(struct table_reader *r, const char *word)
 {
 	const struct vb_fabric_guid *g;
 	uint64_t guid;
 
-	if (!guid_behind(r, "guid ", &guid))
+	if (!guid_behind(r, word, &guid))
 		return line_refuse(r, "a table begins with the GUID of its switch");
 	g = vb_fabric_find(r->f, guid);
 	if (!g || g->node < r->f->host_cnt)
 		return line_refuse(r, "the topology has no switch with GUID 0x%016" PRIx64, guid);
 	r->node = g->node - r->f->host_cnt;
 	return 0;
+}
+
+/* "Unicast lids [0-18] of switch Lid 2 guid 0x7662000000010000 ('S-0000'):" */
+static int lft_head(struct table_reader *r)
+{
+	return switch_head(r, "guid ");
 }
 
 /* "0x0001 003 # Channel Adapter portguid 0x7662000000010601: 'H-0000'"; an entry for a switch leads
@@ -372,16 +378,7 @@ int vb_fabric_read_psl(struct vb_fabric *f, const char *text, size_t len,
 /* "Switch 0x7662000000010000" */
 static int mcfdbs_head(struct table_reader *r)
 {
-	const struct vb_fabric_guid *g;
-	uint64_t guid;
-
-	if (!guid_behind(r, "Switch ", &guid))
-		return line_refuse(r, "a table begins with the GUID of its switch");
-	g = vb_fabric_find(r->f, guid);
-	if (!g || g->node < r->f->host_cnt)
-		return line_refuse(r, "the topology has no switch with GUID 0x%016" PRIx64, guid);
-	r->node = g->node - r->f->host_cnt;
-	return 0;
+	return switch_head(r, "Switch ");
 }
 
 /* Adds a port to the entries of the groups that take this MLID. */
