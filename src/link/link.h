@@ -69,6 +69,9 @@ struct vb_link_config {
 	const uint16_t *generation;
 	/* The fabric, where the port's packets go by LID; NULL: none. See link/ib/map.h. */
 	struct vb_ib_link_config *fabric;
+	/* The slot of the process that carries the packets of this one, with rates and queues of
+	 * its own, so that little may wait in between; 0: there is none. */
+	uint8_t carrier;
 	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is
 	 * nonzero. Either may be NULL. */
 	void (*tap)(void *ctx, const struct vb_link_tap *t);
@@ -144,8 +147,8 @@ struct vb_link_ops {
 	bool (*rx_credit)(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit);
 	int (*join)(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid);
 	void (*leave)(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid);
-	void (*copy)(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
-		     struct vb_link_copy whom, vb_time now);
+	uint32_t (*copy)(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+			 struct vb_link_copy whom, vb_time now);
 	void (*follow_port)(struct vb_link *l, uint8_t port, uint32_t ifindex);
 	void (*sweep)(struct vb_link *l);
 	void (*tap_later)(struct vb_link *l, bool on);
@@ -287,14 +290,14 @@ static inline void vb_link_leave(struct vb_link *l, uint8_t port, const struct v
 
 /*
  * Copies packets @from to @to of @b, all of one path, to the process @whom on this host, whatever
- * QP they name. Nothing waits for room: see vb_link_rx_credit(). Nor is it counted as sent.
+ * QP they name. Nothing waits for room: see vb_link_rx_credit(). Nor is it counted as sent. Returns
+ * how many there was room for; a process that nothing reaches has had them all.
  */
-static inline void vb_link_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from,
-				uint32_t to, struct vb_link_copy whom, vb_time now)
+static inline uint32_t vb_link_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from,
+				    uint32_t to, struct vb_link_copy whom, vb_time now)
 {
 	VB_LINK_FIND(l, copy);
-	if (l)
-		l->ops->copy(l, b, from, to, whom, now);
+	return l ? l->ops->copy(l, b, from, to, whom, now) : to - from;
 }
 
 /* HCA port @port has become interface @ifindex; port_of answers may have changed for any. */

@@ -60,15 +60,18 @@ static uint16_t key_answer(struct request *r)
 	return VB_SMP_GOOD;
 }
 
-/* Nothing on a live fabric is congested: there are no events. */
 static uint16_t log_answer(struct request *r)
 {
-	const struct vb_ibcc_log log = {.type = is_switch(r->node) ? VB_IBCC_LOG_OF_SWITCH
-								   : VB_IBCC_LOG_OF_CA,
-					.now = (uint32_t)(r->now / TICK_NS)};
+	struct vb_ibcc_log *log = &r->port->log;
+
+	log->type = is_switch(r->node) ? VB_IBCC_LOG_OF_SWITCH : VB_IBCC_LOG_OF_CA;
+	log->flags = r->port->lease_ends != VB_NEVER;
+	log->now = (uint32_t)(r->now / TICK_NS);
 
 	memset(r->mad + VB_IBCC_LOG_AT, 0, VB_MAD_LEN - VB_IBCC_LOG_AT);
-	vb_ibcc_log_emit(&log, r->mad);
+	vb_ibcc_log_emit(log, r->mad);
+	/* What has been sent is no longer to be told. */
+	*log = (struct vb_ibcc_log){0};
 	return VB_SMP_GOOD;
 }
 
@@ -225,6 +228,39 @@ static bool key_check(struct request *r)
 	if (lease && p->lease_ends == VB_NEVER)
 		p->lease_ends = vb_time_after(r->now, lease);
 	return false;
+}
+
+static void events_add(uint16_t *to, uint64_t more)
+{
+	*to = (uint16_t)(more < UINT16_MAX - (uint64_t)*to ? *to + more : UINT16_MAX);
+}
+
+static struct vb_ibcc_log *log_of(struct vb_cca_node *node, uint8_t port)
+{
+	VB_ASSERT_ALL(port >= 1 && port <= node->port_cnt);
+	return &node->port[is_switch(node) ? 0 : port].log;
+}
+
+void vb_cca_note(struct vb_cca_node *node, uint8_t port, uint64_t events, uint16_t sls)
+{
+	struct vb_ibcc_log *log;
+
+	if (events == 0)
+		return;
+	log = log_of(node, port);
+	events_add(&log->events, events);
+	log->levels |= sls;
+	log->ports[sizeof log->ports - 1 - port / 8] |= (uint8_t)(1u << port % 8);
+}
+
+void vb_cca_note_event(struct vb_cca_node *node, uint8_t port, const struct vb_ibcc_event *e,
+		       vb_time at)
+{
+	struct vb_ibcc_log *log = log_of(node, port);
+
+	memmove(log->event + 1, log->event, sizeof log->event - sizeof log->event[0]);
+	log->event[0] = *e;
+	log->event[0].now = (uint32_t)(at / TICK_NS);
 }
 
 bool vb_cca_handle(struct vb_cca_node *node, uint8_t mad[VB_MAD_LEN], uint8_t in_port, vb_time now)

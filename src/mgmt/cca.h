@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The congestion control agent of a node: keeps what a manager sets, of a switch how its outputs
- * mark, of each port of an adapter how it slows down, and guards it by the CC_Key. The settings
- * have no effect on the data of a live fabric, which waits for nothing; in simulations a scenario
- * gives them (fabric/ib/node/congestion.h). IBA A10.4; item FAB-45
+ * mark, of each port of an adapter how it slows down, and guards it by the CC_Key. They take effect
+ * where data takes time (fabric/ib/node/congestion.h), and the owner of the node tells of events
+ * there. IBA A10.4; item FAB-45
  */
 #ifndef VB_MGMT_CCA_H
 #define VB_MGMT_CCA_H
@@ -21,6 +21,7 @@ struct vb_cca_port {
 	vb_time lease_ends; /* of key.protect; VB_NEVER: no countdown */
 	struct vb_ibcc_ca_setting ca;
 	uint16_t limit, entry[VB_CCA_BLOCKS * VB_IBCC_ENTRIES];
+	struct vb_ibcc_log log; /* what is to be told; of a switch at port 0, of all its ports */
 };
 
 struct vb_cca_node {
@@ -36,5 +37,12 @@ struct vb_cca_node {
  * False: there is none, since it is neither Get nor Set, or has a wrong key, which is counted.
  */
 bool vb_cca_handle(struct vb_cca_node *node, uint8_t mad[VB_MAD_LEN], uint8_t in_port, vb_time now);
+
+/* Port @port had @events more: of a switch, packets that were marked there; of an adapter, indices
+ * that came to their trigger, at service levels @sls. They are in the log until that is read. */
+void vb_cca_note(struct vb_cca_node *node, uint8_t port, uint64_t events, uint16_t sls);
+/* One of them, when it was @at. The log has the last ones. */
+void vb_cca_note_event(struct vb_cca_node *node, uint8_t port, const struct vb_ibcc_event *e,
+		       vb_time at);
 
 #endif

@@ -14,8 +14,7 @@ static void marks_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 	if (vb_ib_has_fecn(f))
 		f->path.traffic_class |= VB_ECN_CE;
 	if (vb_ib_has_becn(f))
-		vb_ib_source_becn(nic->ib->source, nic->ib->congestion, f->path.sl % VB_SL_CNT,
-				  now);
+		vb_ib_source_becn(nic->ib->source, nic->ib->congestion, f, now);
 }
 
 /* The ICRC is bad behind a good VCRC: a switch has damaged it. Nobody answers. LNK-10 */

@@ -155,6 +155,9 @@ MACHINES = {
     "ib/node/end": {"frame", "port", "ib/port"}, "ib/node/deadlock": set(),
     "ib/node/congestion": set(),
     "ib/node/switch": {"frame", "ib/credit", "ib/forward", "ib/lane", "ib/node/congestion", "ib/node/end"},
+    "ib/node/hca": {"frame", "port", "ib/lane", "ib/node/congestion", "ib/node/end"},
+    # The holder of the machines of a live fabric.
+    "ib/node/net": {"frame", "cable", "port", "ib/port", "ib/node/end", "ib/node/hca", "ib/node/switch"},
     # No machines, but text and shapes of which a fabric is made.
     "topology/build": {"topology/say"}, "topology/guid": {"topology/build", "topology/sort"},
     "topology/find": {"topology/lex"},

@@ -257,6 +257,53 @@ static void cca__log_and_time(void **state)
 	}
 }
 
+/* Events that the owner tells of are in the log: their number up to the most, ports of a switch,
+ * service levels of an adapter's port. */
+static void cca__log_of_events(void **state)
+{
+	(void)state;
+	node_begin(true);
+	vb_cca_note(&node, 3, 5, 0);
+	vb_cca_note(&node, 36, 1, 0);
+	vb_cca_note(&node, 4, 0, 0);
+	assert_int_equal(ask(GET, 0x13, 0), VB_SMP_GOOD);
+	assert_int_equal(bits_at(32, 16, 16), 6);
+	assert_int_equal(bits_at(40 + 32 - 8, 0, 32), 1 << 4); /* ports 32 to 63 */
+	assert_int_equal(bits_at(40 + 32 - 4, 0, 32), 1 << 3);
+	/* They have been told. */
+	assert_int_equal(ask(GET, 0x13, 0), VB_SMP_GOOD);
+	assert_int_equal(bits_at(32, 16, 16), 0);
+	assert_int_equal(bits_at(40 + 32 - 4, 0, 32), 0);
+	vb_cca_note(&node, 3, 70000, 0);
+	for (uint16_t i = 0; i < 16; i++)
+		vb_cca_note_event(&node, 3,
+				  &(struct vb_ibcc_event){.slid = i, .dlid = 7, .sl = 5, .qp = 1},
+				  i * 1024u);
+	assert_int_equal(ask(GET, 0x13, 0), VB_SMP_GOOD);
+	assert_int_equal(bits_at(32, 16, 16), 0xffff);
+	for (uint32_t i = 0; i < 15; i++) {
+		uint32_t entry = 32 + 40 + 12 * i;
+
+		assert_int_equal(bits_at(entry, 0, 32), (15 - i) << 16 | 7);
+		assert_int_equal(bits_at(entry + 4, 0, 32), 5u << 28);
+		assert_int_equal(bits_at(entry + 8, 0, 32), 15 - i);
+	}
+	node_begin(false);
+	vb_cca_note(&node, 1, 2, 1 << 5);
+	vb_cca_note(&node, 1, 1, 1 << 0);
+	vb_cca_note(&node, 1, 0, 1 << 7);
+	vb_cca_note_event(&node, 1, &(struct vb_ibcc_event){.slid = 0x123, .sl = 5, .qp = 0x456789},
+			  4096);
+	assert_int_equal(ask(GET, 0x13, 0), VB_SMP_GOOD);
+	assert_int_equal(bits_at(32, 16, 16), 3);
+	assert_int_equal(bits_at(36, 0, 16), 0x21);
+	assert_int_equal(bits_at(44, 0, 32), 0x45678950);
+	assert_int_equal(bits_at(52, 0, 32), 0x123);
+	assert_int_equal(bits_at(56, 0, 32), 4);
+	assert_int_equal(ask_at(2, GET, 0x13, 0), VB_SMP_GOOD);
+	assert_int_equal(bits_at(32, 16, 16), 0);
+}
+
 static void set_key(uint64_t value, uint8_t protect, uint16_t lease)
 {
 	struct vb_ibcc_key_info k = {
@@ -339,6 +386,7 @@ int main(void)
 	    cmocka_unit_test(cca__adapter_setting),
 	    cmocka_unit_test(cca__table),
 	    cmocka_unit_test(cca__log_and_time),
+	    cmocka_unit_test(cca__log_of_events),
 	    cmocka_unit_test(cca__key),
 	    cmocka_unit_test(cca__lease),
 	};

@@ -17,7 +17,7 @@ static bool is_marked(struct vb_ib_marker *m, const struct vb_ib_congestion *c, 
 		      bool has_credits)
 {
 	mem.f.bytes[4] = 0;
-	vb_ib_marker_pass(m, c, &mem.f, waiting, has_credits);
+	vb_ib_marker_pass(m, c, &mem.f, waiting, has_credits, 77);
 	return vb_ib_has_fecn(&mem.f);
 }
 
@@ -43,6 +43,33 @@ static void marker__marks_beyond_its_threshold(void **state)
 	assert_int_equal(m.marks, 5);
 	c.threshold = 0;
 	assert_false(is_marked(&m, &c, 5000, true));
+	/* Short packets are not worth it. */
+	c = (struct vb_ib_congestion){.threshold = 1000, .packet_min = 512};
+	mem.f.frame_len = 511;
+	assert_false(is_marked(&m, &c, 5000, true));
+	mem.f.frame_len = 512;
+	assert_true(is_marked(&m, &c, 5000, true));
+}
+
+/* FAB-45: the last marks are known by their packets. */
+static void marker__knows_its_last_marks(void **state)
+{
+	const struct vb_ib_congestion c = {.threshold = 1};
+	struct vb_ib_marker m = {0};
+
+	(void)state;
+	for (uint16_t i = 0; i < 20; i++) {
+		mem.f.path = (struct vb_path){.slid = i, .dlid = 9, .sl = 3};
+		mem.f.bytes[5] = 1;
+		mem.f.bytes[7] = (uint8_t)i;
+		assert_true(is_marked(&m, &c, 5000, true));
+	}
+	for (uint16_t i = 5; i < 20; i++) {
+		const struct vb_ib_congestion_event *e = &m.last[i % VB_IB_EVENTS];
+
+		assert_true(e->at == 77 && e->slid == i && e->dlid == 9 && e->sl == 3);
+		assert_int_equal(e->qpn, 0x10000 + i);
+	}
 }
 
 static const struct vb_ib_congestion by_table = {
@@ -51,6 +78,12 @@ static const struct vb_ib_congestion by_table = {
     .timer = 100,
     .cct = {[1] = 1, [2] = 1u << VB_CCT_SHIFT | 3, [4] = 2, [10] = 3u << VB_CCT_SHIFT | 8}};
 
+static void becn(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl, vb_time now)
+{
+	mem.f.path.sl = sl;
+	vb_ib_source_becn(s, c, &mem.f, now);
+}
+
 /* FAB-48 */
 static void source__follows_becns_and_the_timer(void **state)
 {
@@ -58,11 +91,11 @@ static void source__follows_becns_and_the_timer(void **state)
 
 	(void)state;
 	memset(&s, 0, sizeof s);
-	vb_ib_source_becn(&s, &by_table, 3, 1000);
+	becn(&s, &by_table, 3, 1000);
 	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1000), 4);
 	assert_int_equal(vb_ib_source_index(&s, &by_table, 2, 1000), 0);
-	vb_ib_source_becn(&s, &by_table, 3, 1000);
-	vb_ib_source_becn(&s, &by_table, 3, 1000);
+	becn(&s, &by_table, 3, 1000);
+	becn(&s, &by_table, 3, 1000);
 	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1099), 10);
 	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1100), 9);
 	/* A look between two steps loses none of the time. */
@@ -71,6 +104,32 @@ static void source__follows_becns_and_the_timer(void **state)
 	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 9000), 0);
 	assert_int_equal(s.index_max, 10);
 	assert_int_equal(s.becns, 3);
+}
+
+/* FAB-48: the timer leads to the least index, and an index that comes to its trigger is an event.
+ */
+static void source__stays_within_its_bounds(void **state)
+{
+	static const struct vb_ib_congestion c = {
+	    .increase = 3, .limit = 8, .index_min = 2, .trigger = 5, .timer = 100};
+	struct vb_ib_source s;
+
+	(void)state;
+	memset(&s, 0, sizeof s);
+	assert_int_equal(vb_ib_source_index(&s, &c, 4, 1000), 2);
+	becn(&s, &c, 4, 1000);
+	assert_int_equal(vb_ib_source_index(&s, &c, 4, 1000), 5);
+	assert_true(s.events == 1 && s.event_sls == 1 << 4);
+	/* It is there already. */
+	becn(&s, &c, 4, 1000);
+	assert_int_equal(vb_ib_source_index(&s, &c, 4, 1000), 8);
+	assert_int_equal(s.events, 1);
+	assert_int_equal(vb_ib_source_index(&s, &c, 4, 1500), 3);
+	assert_int_equal(vb_ib_source_index(&s, &c, 4, 9000), 2);
+	becn(&s, &c, 4, 9000);
+	assert_int_equal(s.events, 2);
+	becn(&s, &c, 0, 9000);
+	assert_int_equal(s.event_sls, 1 << 4 | 1);
 }
 
 /* The time from the first packet to the second, at an index; FAB-48 */
@@ -113,7 +172,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(marker__marks_beyond_its_threshold),
+	    cmocka_unit_test(marker__knows_its_last_marks),
 	    cmocka_unit_test(source__follows_becns_and_the_timer),
+	    cmocka_unit_test(source__stays_within_its_bounds),
 	    cmocka_unit_test(source__delays_by_the_table),
 	};
 

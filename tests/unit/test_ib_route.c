@@ -352,11 +352,12 @@ static uint32_t below_send(struct vb_link *l, const struct vb_tx_batch *batch, u
 	return batch->cnt - from;
 }
 
-static void below_copy(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
-		       uint32_t to, struct vb_link_copy whom, vb_time now)
+static uint32_t below_copy(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
+			   uint32_t to, struct vb_link_copy whom, vb_time now)
 {
 	(void)l, (void)batch, (void)whom, (void)now;
 	below.copied += to - from;
+	return to - from;
 }
 
 static void below_close(struct vb_link *l)

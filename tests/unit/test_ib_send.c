@@ -25,13 +25,14 @@ static uint32_t below_send(struct vb_link *l, const struct vb_tx_batch *b, uint3
 	return n;
 }
 
-static void below_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
-		       struct vb_link_copy whom, vb_time now)
+static uint32_t below_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from,
+			   uint32_t to, struct vb_link_copy whom, vb_time now)
 {
 	(void)l, (void)b, (void)now;
 	below.copies++;
 	below.copied += to - from;
 	below.whom = whom;
+	return to - from;
 }
 
 static void below_close(struct vb_link *l)

@@ -133,11 +133,12 @@ static void do_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid, 
 	did.leaves += port;
 }
 
-static void do_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
-		    struct vb_link_copy whom, vb_time now)
+static uint32_t do_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+			struct vb_link_copy whom, vb_time now)
 {
 	(void)l, (void)b, (void)from, (void)to, (void)now;
 	did.copies += whom.slot;
+	return to - from;
 }
 
 static void do_follow_port(struct vb_link *l, uint8_t port, uint32_t ifindex)
@@ -217,7 +218,7 @@ static void links__hand_down_what_they_do_not_do(void **state)
 	vb_link_leave(&l, 3, NULL, 0);
 	assert_int_equal(did.joins, 2);
 	assert_int_equal(did.leaves, 3);
-	vb_link_copy(&l, NULL, 0, 1, whom, 0);
+	assert_int_equal(vb_link_copy(&l, NULL, 0, 1, whom, 0), 1);
 	assert_int_equal(did.copies, 3);
 	vb_link_follow_port(&l, 1, 6);
 	assert_int_equal(did.follows, 6);
@@ -251,7 +252,7 @@ static void links__at_the_bottom_do_nothing(void **state)
 	vb_link_park(&l, true);
 	vb_link_nap(&l, 1, 1);
 	vb_link_leave(&l, 2, NULL, 0);
-	vb_link_copy(&l, NULL, 0, 1, whom, 0);
+	assert_int_equal(vb_link_copy(&l, NULL, 2, 5, whom, 0), 3);
 	vb_link_follow_port(&l, 1, 1);
 	vb_link_sweep(&l);
 	vb_link_tap_later(&l, true);

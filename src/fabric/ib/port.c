@@ -89,7 +89,7 @@ static void flow_begin(struct vb_ib_port *p, uint32_t from, uint32_t to, vb_time
 
 /* Counts go on where a link recovers, for its other end may not have noticed; each end tells the
  * other at once. IBA 7.2.7.5 */
-static void flow_resume(struct vb_ib_port *p, vb_time now)
+void vb_ib_port_tell(struct vb_ib_port *p, vb_time now)
 {
 	for (uint32_t vl = 0; vl < p->config.data_cnt; vl++)
 		p->lane[vl].flow_due = p->lane[vl].flow_heard = now;
@@ -114,7 +114,7 @@ int vb_ib_port_link_event(struct vb_ib_port *p, enum vb_link_event event, vb_tim
 	if (event == VB_LINK_TRAINED)
 		flow_begin(p, 0, p->config.data_cnt, now);
 	if (event == VB_LINK_RECOVERED)
-		flow_resume(p, now);
+		vb_ib_port_tell(p, now);
 	if (event == VB_LINK_RECOVERY)
 		p->counters.link_error_recovery++;
 	if (p->state == VB_LINK_DOWN) {
@@ -178,7 +178,8 @@ static bool poll_flow(struct vb_ib_port *p, vb_time now, struct vb_ib_out *out)
 
 		if (l->flow_due > now)
 			continue;
-		l->flow_due = now + symbols_ns(p, FLOW_PERIOD_SYMBOLS);
+		l->flow_due =
+		    p->config.line_is_sure ? VB_NEVER : now + symbols_ns(p, FLOW_PERIOD_SYMBOLS);
 		l->limit_told = vb_credit_limit(&l->rx);
 		vb_flow_emit(&(struct vb_flow_packet){.op = p->state == VB_LINK_INIT
 								? VB_FLOW_INIT
@@ -375,6 +376,14 @@ void vb_ib_port_handle_flow(struct vb_ib_port *p, const uint8_t packet[VB_FLOW_L
 	p->lane[f.vl].flow_heard = now;
 }
 
+/* When a lane has heard nothing for too long. LNK-20 */
+static vb_time silence_begins(const struct vb_ib_port *p, const struct vb_ib_lane *l)
+{
+	return p->config.line_is_sure
+		   ? VB_NEVER
+		   : vb_time_after(l->flow_heard, symbols_ns(p, FLOW_WATCHDOG_SYMBOLS));
+}
+
 vb_time vb_ib_port_poll_timeout(const struct vb_ib_port *p)
 {
 	vb_time t = VB_NEVER;
@@ -385,8 +394,7 @@ vb_time vb_ib_port_poll_timeout(const struct vb_ib_port *p)
 		const struct vb_ib_lane *l = &p->lane[vl];
 
 		t = vb_time_min(t, l->flow_due);
-		t = vb_time_min(t,
-				vb_time_after(l->flow_heard, symbols_ns(p, FLOW_WATCHDOG_SYMBOLS)));
+		t = vb_time_min(t, silence_begins(p, l));
 		if (lane_head(l) != NULL)
 			t = vb_time_min(t, vb_time_after(l->head_since, head_life(p)));
 	}
@@ -413,7 +421,7 @@ void vb_ib_port_handle_timeout(struct vb_ib_port *p, vb_time now)
 
 		if (lane_head(l) != NULL && vb_time_after(l->head_since, head_life(p)) <= now)
 			head_expires(p, l, now);
-		silent |= vb_time_after(l->flow_heard, symbols_ns(p, FLOW_WATCHDOG_SYMBOLS)) <= now;
+		silent |= silence_begins(p, l) <= now;
 	}
 	if (!silent)
 		return;

@@ -50,6 +50,9 @@ struct vb_ib_port_config {
 	 * begun to leave then, and leaves with the end of a bad one. LNK-40 */
 	bool cuts_through;
 	bool filter_raw_in, filter_raw_out; /* LNK-04 */
+	/* Nothing is lost between the two ends: a limit is told once and not in each period, and
+	 * silence is no error. */
+	bool line_is_sure;
 	/* LocalPhyErrors and OverrunErrors of PortInfo, 0: off. IBA 7.12.2; FAB-33 */
 	uint8_t local_errors, overrun_errors;
 };
@@ -110,6 +113,9 @@ void vb_ib_port_set_lanes(struct vb_ib_port *p, uint32_t data_cnt, vb_time now);
 /* Something happens to the link. -EINVAL: not in this state. When it goes down, credits are
  * forgotten and what waits is dropped; when it has trained, flow control begins. */
 int vb_ib_port_link_event(struct vb_ib_port *p, enum vb_link_event event, vb_time now);
+
+/* Tells the other end, which may have missed it, how much room there is, at once. */
+void vb_ib_port_tell(struct vb_ib_port *p, vb_time now);
 
 /* Puts a packet behind the others of its lane, or among the dropped ones. */
 void vb_ib_port_enqueue(struct vb_ib_port *p, struct vb_ib_item *item, vb_time now);

@@ -2,6 +2,7 @@
 /* Sending by a port of an InfiniBand fabric, see ib.h. */
 #include "link/ib/ib.h"
 
+#include "link/ib/carry.h"
 #include "link/ib/route.h"
 #include "wire/be.h"
 #include "wire/ib/hop.h"
@@ -49,6 +50,12 @@ static uint8_t mtu_code(uint32_t payload)
 	return code;
 }
 
+/* The sending port, in the map. */
+static uint32_t port_number(const struct ib_link *s, const struct vb_tx *tx)
+{
+	return tx->path->port < VB_LINK_PORTS_MAX ? s->fabric.port[tx->path->port] : VB_IB_NOWHERE;
+}
+
 static bool is_group(const struct vb_tx *tx)
 {
 	return tx->path->dlid >= VB_LID_MULTICAST;
@@ -56,9 +63,7 @@ static bool is_group(const struct vb_tx *tx)
 
 static struct vb_ib_key packet_key(const struct ib_link *s, const struct vb_tx *tx)
 {
-	uint8_t port = tx->path->port;
-	struct vb_ib_key key = {.port =
-				    port < VB_LINK_PORTS_MAX ? s->fabric.port[port] : VB_IB_NOWHERE,
+	struct vb_ib_key key = {.port = port_number(s, tx),
 				.dlid = tx->path->dlid,
 				.pkey = be16_get(tx->hdr + BTH_PKEY_AT),
 				.sl = tx->path->sl};
@@ -281,7 +286,11 @@ static uint32_t ib_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t
 	while (i < b->cnt) {
 		uint32_t to = i + 1, n;
 
-		if (__builtin_expect(is_group(&b->pkt[i]), 0))
+		if (__builtin_expect(s->fabric.map->carrier != 0, 0) &&
+		    vb_ib_is_carried(s->fabric.map, port_number(s, &b->pkt[i]), &b->pkt[i]))
+			n = vb_ib_carry(l->lower, s->fabric.map, port_number(s, &b->pkt[i]), b, i,
+					&to, now);
+		else if (__builtin_expect(is_group(&b->pkt[i]), 0))
 			n = send_group(s, b, i, now);
 		else
 			n = send_route(s, b, i, &to, now);
@@ -326,7 +335,9 @@ static uint32_t ib_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_ti
 /* There is no other way to a process than its ring: one that has none is not waited for. */
 static bool ib_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit)
 {
-	if (!vb_link_rx_credit(l->lower, dqpn, now, credit))
+	if (ib_of(l)->fabric.map->carrier)
+		*credit = vb_ib_carry_credit(l->lower, ib_of(l)->fabric.map, now);
+	else if (!vb_link_rx_credit(l->lower, dqpn, now, credit))
 		*credit = UINT32_MAX;
 	return true;
 }

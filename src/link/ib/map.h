@@ -27,6 +27,7 @@
 #define VB_IB_HOPS_MAX 64u     /* a packet that goes around in a circle ends there; LNK-29 */
 #define VB_IB_SLS 16u
 #define VB_IB_SLOTS 256u         /* of processes, as in node/shared/shm.h */
+#define VB_IB_CARRIER 1u         /* the slot of the fabric's process where it carries packets */
 #define VB_IB_ROUTES 512u        /* that a process remembers: a power of two */
 #define VB_IB_TREES 8u           /* of multicast, that a process remembers: a power of two */
 #define VB_IB_BRANCHES 4096u     /* links of a tree: beyond them nothing is copied */
@@ -167,6 +168,10 @@ struct vb_ib_map {
 	uint64_t size, shared_at; /* in all; the part that programs write begins there */
 	uint32_t generation;
 	uint32_t node_cnt, port_cnt, lft_cnt, lanes_cnt;
+	/* Not 0: in real time. The process with this slot carries all packets, and senders look for
+	 * no ways. */
+	uint8_t carrier;
+	uint8_t rsv[3];
 	uint64_t nodes_at, ports_at, lanes_at, lfts_at, mfts_at, counters_at, routes_at;
 };
 

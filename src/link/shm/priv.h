@@ -79,13 +79,15 @@ uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now);
 void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d);
 bool vb_shm_end_nap(struct vb_link *l);
 bool vb_shm_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit);
-void vb_shm_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
-		 struct vb_link_copy whom, vb_time now);
+uint32_t vb_shm_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+		     struct vb_link_copy whom, vb_time now);
 void vb_shm_tap_later(struct vb_link *l, bool on);
 void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
 
 void vb_shm_peer_forget(struct vb_shm_peer *p);
 void vb_shm_source_forget(struct vb_shm *s, uint32_t i);
+/* Takes in the rings that were handed in since the last call. */
+void vb_shm_take_rings(struct vb_shm *s);
 /* Gives up rings of processes that are gone. No packet may be handed out at the time. */
 void vb_shm_forget_gone(struct vb_shm *s);
 

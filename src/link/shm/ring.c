@@ -143,6 +143,12 @@ uint32_t vb_ring_backlog(struct vb_ring_tx *r, vb_time now)
 	return bytes_waiting(r);
 }
 
+uint32_t vb_ring_backlog_now(struct vb_ring_tx *r, vb_time now)
+{
+	learn_reader(r, now);
+	return bytes_waiting(r);
+}
+
 bool vb_ring_is_stuck(struct vb_ring_tx *r, vb_time now)
 {
 	learn_reader(r, now);

@@ -74,6 +74,9 @@ uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const 
 /* Bytes that wait in the ring. Looks how far the reader is when there are many. */
 uint32_t vb_ring_backlog(struct vb_ring_tx *r, vb_time now);
 
+/* The same, and looks each time. */
+uint32_t vb_ring_backlog_now(struct vb_ring_tx *r, vb_time now);
+
 /* After vb_ring_put() returned 0: whether to wait for this reader is in vain. */
 bool vb_ring_is_stuck(struct vb_ring_tx *r, vb_time now);
 

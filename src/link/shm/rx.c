@@ -183,20 +183,26 @@ static uint32_t recv_lower(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt, vb_
 	return n;
 }
 
+void vb_shm_take_rings(struct vb_shm *s)
+{
+	uint32_t rings = __atomic_load_n(&s->cfg.wakeup[s->cfg.slot].rings, __ATOMIC_ACQUIRE);
+
+	if (rings == s->rings)
+		return;
+	s->rings = rings;
+	take_wakeups(s, true);
+}
+
 uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
 {
 	struct vb_shm *s = vb_shm_of(l);
-	uint32_t rings = __atomic_load_n(&s->cfg.wakeup[s->cfg.slot].rings, __ATOMIC_ACQUIRE);
 	/* Full rings leave a place for what comes by the link below. */
 	uint32_t most = cnt - cnt / 4, n;
 
 	for (uint32_t i = 0; i < s->source_cnt; i++)
 		vb_ring_give_back(&s->source[i].ring);
 	s->rx_cnt = 0;
-	if (rings != s->rings) {
-		s->rings = rings;
-		take_wakeups(s, true);
-	}
+	vb_shm_take_rings(s);
 	n = recv_rings(s, rx, most < VB_SHM_RX_PKTS ? most : VB_SHM_RX_PKTS);
 	if (n)
 		s->packet_at = now;

@@ -15,6 +15,8 @@
 
 /* A ring is full for new requests when so much of it waits; the rest is for answers. */
 #define FULL_BYTES (VB_RING_BYTES / 4 * 3)
+/* ... and that to a carrier (link.h), whose own queues are those of the network. */
+#define CARRIER_BYTES (128u << 10)
 /* As UDP would send it, see udp/priv.h; and a port for callers that ask for none. IBA A17.4.5.1
  */
 #define HOP_LIMIT 64
@@ -228,25 +230,25 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 	return n;
 }
 
-void vb_shm_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
-		 struct vb_link_copy whom, vb_time now)
+uint32_t vb_shm_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+		     struct vb_link_copy whom, vb_time now)
 {
 	struct vb_shm *s = vb_shm_of(l);
 	struct vb_shm_peer *p = peer_at(s, whom.slot, now);
+	uint32_t i = from, n;
 	struct dest d;
 	bool is_lost;
 
 	if (!p)
-		return;
+		return to - from;
 	d = dest_of(s, p, whom.slot, &b->pkt[from]);
 	d.way.ifindex = whom.port;
-	while (from < to) {
-		uint32_t n = fill_ring(s, &d, &b->pkt[from], to - from, now, &is_lost);
-
+	for (; i < to; i += n) {
+		n = fill_ring(s, &d, &b->pkt[i], to - i, now, &is_lost);
 		if (n == 0)
-			return;
-		from += n;
+			break;
 	}
+	return i - from;
 }
 
 /* The peer whose ring packet @i of @b goes to. NULL: it goes by the link below, as does a damaged
@@ -295,6 +297,12 @@ bool vb_shm_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *c
 	*credit = FULL_BYTES;
 	if (token != p->token)
 		return true;
+	/* Nothing is lost to a carrier that stands still: its fabric does, too. */
+	if (slot == s->cfg.carrier && slot != 0) {
+		backlog = vb_ring_backlog_now(&p->ring, now);
+		*credit = backlog < CARRIER_BYTES ? CARRIER_BYTES - backlog : 0;
+		return true;
+	}
 	backlog = vb_ring_backlog(&p->ring, now);
 	if (backlog + VB_PAYLOAD_MAX <= FULL_BYTES)
 		*credit = FULL_BYTES - backlog;

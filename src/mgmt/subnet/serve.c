@@ -150,12 +150,15 @@ static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now,
 		return false;
 	if (m->on_qp0)
 		return serve_smp(s, m, now);
-	if (h.mgmt_class == VB_MAD_CLASS_IBCC)
-		return vb_cca_handle(&n->cca, m->mad, m->at.port, now);
 	if (h.mgmt_class == VB_MAD_CLASS_DEVICE)
 		return vb_device_handle(&n->device, m->mad, m->at.port);
 	if (s->count)
 		s->count(s->count_ctx, m->at.node);
+	if (h.mgmt_class == VB_MAD_CLASS_IBCC) {
+		if (h.method == VB_MAD_METHOD_SET)
+			vb_subnet_changed(s, n, VB_SMA_SET);
+		return vb_cca_handle(&n->cca, m->mad, m->at.port, now);
+	}
 	is_answered = vb_pma_handle(&n->pma, m->mad, now);
 	vb_subnet_waits(s, n);
 	return is_answered;

@@ -46,6 +46,7 @@ struct vb_broker_client {
 	 * link's part of it (link/ib/ib.h), and the memory that processes at all of its nodes
 	 * share, with the five above but the bell. NULL: it is none. */
 	struct vb_ib_link_config *fabric;
+	uint8_t carrier; /* the slot of that process if it carries packets (link/link.h); else 0 */
 	void *common;
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */

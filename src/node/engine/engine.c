@@ -356,6 +356,7 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 		return -EINVAL;
 	if (e->broker.fabric) {
 		cfg.fabric = e->broker.fabric;
+		cfg.carrier = e->broker.carrier;
 		cfg.port_of_path = link_port_of_path;
 	}
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {

@@ -151,7 +151,8 @@ static void congestion_give(struct vb_sim *s)
 		ib->end[i].inject_at = VB_NEVER;
 	}
 	for (uint32_t i = 0; ib->marker && i < s->switch_cnt; i++) {
-		ib->sw[i].congestion = &s->cfg.ib.congestion;
+		for (uint32_t p = 0; p < ib->sw[i].port_cnt; p++)
+			ib->sw[i].end[p].congestion = &s->cfg.ib.congestion;
 		ib->sw[i].marker = m;
 		m += ib->sw[i].port_cnt;
 	}
@@ -299,7 +300,8 @@ static void switch_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib
 	if (s->port[port].at_host)
 		return;
 	sw = &s->ib->sw[s->switch_of[port]];
-	st->relay_errors = sw->relay_errors;
+	for (uint32_t p = 0; p < sw->port_cnt; p++)
+		st->relay_errors += sw->end[p].relay_errors;
 	st->damaged = sw->damaged;
 	if (sw->gate) {
 		st->rcv_constraint_errors = sw->gate[s->port[port].number].rcv_constraint_errors;

@@ -3,8 +3,11 @@
 #include "fabric/ib/node/congestion.h"
 
 #include "base/assert.h"
+#include "wire/be.h"
 
-#define BTH_MARKS 4 /* byte of the BTH */
+/* Bytes of the BTH. */
+#define BTH_MARKS 4
+#define BTH_DQPN 5
 #define FECN 0x80u
 #define BECN 0x40u
 
@@ -18,16 +21,25 @@ bool vb_ib_has_becn(const struct vb_frame *f)
 	return f->bytes[BTH_MARKS] & BECN;
 }
 
+static struct vb_ib_congestion_event event_of(const struct vb_frame *f, vb_time now)
+{
+	return (struct vb_ib_congestion_event){.at = now,
+					       .slid = f->path.slid,
+					       .dlid = f->path.dlid,
+					       .sl = f->path.sl,
+					       .qpn = be24_get(f->bytes + BTH_DQPN)};
+}
+
 void vb_ib_marker_pass(struct vb_ib_marker *m, const struct vb_ib_congestion *c, struct vb_frame *f,
-		       uint32_t waiting, bool has_credits)
+		       uint32_t waiting, bool has_credits, vb_time now)
 {
 	if (!c->threshold || waiting <= c->threshold || (!has_credits && !c->marks_victims) ||
-	    f->prio == VB_VL_MGMT)
+	    f->prio == VB_VL_MGMT || f->frame_len < c->packet_min)
 		return;
 	if (m->skipped++ < c->marking_rate)
 		return;
 	m->skipped = 0;
-	m->marks++;
+	m->last[m->marks++ % VB_IB_EVENTS] = event_of(f, now);
 	f->bytes[BTH_MARKS] |= FECN;
 }
 
@@ -35,23 +47,32 @@ uint16_t vb_ib_source_index(struct vb_ib_source *s, const struct vb_ib_congestio
 			    vb_time now)
 {
 	struct vb_ib_source_level *l = &s->sl[sl];
-	uint64_t steps = l->index && c->timer ? (now - l->since) / c->timer : 0;
+	bool runs = l->index > c->index_min;
+	uint64_t steps = runs && c->timer ? (now - l->since) / c->timer : 0;
 
-	l->since = l->index ? l->since + steps * c->timer : now;
-	l->index = steps < l->index ? (uint16_t)(l->index - steps) : 0;
+	l->since = runs ? l->since + steps * c->timer : now;
+	l->index = runs && steps < (uint32_t)(l->index - c->index_min)
+		       ? (uint16_t)(l->index - steps)
+		       : c->index_min;
 	return l->index;
 }
 
-void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl,
-		       vb_time now)
+void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_ib_congestion *c,
+		       const struct vb_frame *f, vb_time now)
 {
-	uint32_t index = vb_ib_source_index(s, c, sl, now) + (uint32_t)c->increase;
+	uint8_t sl = f->path.sl % VB_SL_CNT;
+	uint16_t before = vb_ib_source_index(s, c, sl, now);
+	uint32_t index = before + (uint32_t)c->increase;
 
-	VB_ASSERT_ALL(c->limit < VB_CCT_LEN);
+	VB_ASSERT_ALL(c->limit < VB_CCT_LEN && c->index_min <= c->limit);
 	s->becns++;
 	s->sl[sl].index = (uint16_t)(index < c->limit ? index : c->limit);
 	if (s->sl[sl].index > s->index_max)
 		s->index_max = s->sl[sl].index;
+	if (c->trigger && before < c->trigger && s->sl[sl].index >= c->trigger) {
+		s->last[s->events++ % VB_IB_EVENTS] = event_of(f, now);
+		s->event_sls |= (uint16_t)(1u << sl);
+	}
 }
 
 void vb_ib_source_put(struct vb_ib_source *s, struct vb_frame *f)
@@ -69,26 +90,35 @@ static vb_dur packet_delay(const struct vb_ib_congestion *c, uint16_t index,
 	return ns + (ns * multiplier >> (entry >> VB_CCT_SHIFT));
 }
 
+struct vb_frame *vb_ib_source_take_level(struct vb_ib_source *s, const struct vb_ib_congestion *c,
+					 uint8_t sl, uint64_t rate_bps, vb_time now, vb_time *at)
+{
+	struct vb_ib_source_level *l = &s->sl[sl];
+	struct vb_frame *f;
+	uint16_t index;
+
+	if (!l->held.head)
+		return NULL;
+	if (l->next_at > now) {
+		*at = vb_time_min(*at, l->next_at);
+		return NULL;
+	}
+	f = vb_frame_fifo_pop(&l->held);
+	index = vb_ib_source_index(s, c, sl, now);
+	/* Without congestion the line alone paces. */
+	l->next_at = index ? vb_time_after(now, packet_delay(c, index, f, rate_bps)) : now;
+	return f;
+}
+
 struct vb_frame *vb_ib_source_take(struct vb_ib_source *s, const struct vb_ib_congestion *c,
 				   uint64_t rate_bps, vb_time now, vb_time *at)
 {
 	*at = VB_NEVER;
 	for (uint8_t sl = 0; sl < VB_SL_CNT; sl++) {
-		struct vb_ib_source_level *l = &s->sl[sl];
-		struct vb_frame *f;
-		uint16_t index;
+		struct vb_frame *f = vb_ib_source_take_level(s, c, sl, rate_bps, now, at);
 
-		if (!l->held.head)
-			continue;
-		if (l->next_at > now) {
-			*at = vb_time_min(*at, l->next_at);
-			continue;
-		}
-		f = vb_frame_fifo_pop(&l->held);
-		index = vb_ib_source_index(s, c, sl, now);
-		/* Without congestion the line alone paces. */
-		l->next_at = index ? vb_time_after(now, packet_delay(c, index, f, rate_bps)) : now;
-		return f;
+		if (f)
+			return f;
 	}
 	return NULL;
 }

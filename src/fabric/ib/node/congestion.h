@@ -18,18 +18,31 @@
 
 struct vb_ib_congestion {
 	uint32_t threshold;    /* bytes that wait at an output; 0: nothing is marked */
+	uint32_t packet_min;   /* bytes; shorter packets are not marked */
 	uint16_t marking_rate; /* of those that may be marked one in so many + 1 is */
 	uint16_t increase;     /* of the index, by a BECN */
 	uint16_t limit;        /* of the index, below VB_CCT_LEN */
+	uint16_t index_min;    /* where the timer leads it, up to the limit */
+	uint16_t trigger;      /* an index from here on is an event; 0: none is */
 	bool marks_victims;
 	vb_dur timer;             /* from one step back to the next */
 	uint16_t cct[VB_CCT_LEN]; /* injection delay: times of the packet * multiplier >> shift */
 };
 
+/* A packet that was marked, or a BECN that led an index to its trigger. */
+struct vb_ib_congestion_event {
+	vb_time at;
+	uint16_t slid, dlid;
+	uint8_t sl;
+	uint32_t qpn; /* that the packet is for */
+};
+#define VB_IB_EVENTS 15u /* as many as a log has room for. IBA A10.4.3.5 */
+
 /* Of an output. */
 struct vb_ib_marker {
 	uint32_t skipped;
 	uint64_t marks;
+	struct vb_ib_congestion_event last[VB_IB_EVENTS]; /* number n in place n % VB_IB_EVENTS */
 };
 
 /* Of an adapter's port, for each service level. */
@@ -41,20 +54,23 @@ struct vb_ib_source {
 		struct vb_frame_fifo held;
 	} sl[VB_SL_CNT];
 	uint64_t becns;
+	uint64_t events;    /* times that an index came to its trigger... */
+	uint16_t event_sls; /* ... and the service levels where one did, as bits */
+	struct vb_ib_congestion_event last[VB_IB_EVENTS]; /* as those of a marker */
 	uint16_t index_max;
 };
 
 /* A packet joins @waiting bytes at an output, which has credits or not: marks it or not. */
 void vb_ib_marker_pass(struct vb_ib_marker *m, const struct vb_ib_congestion *c, struct vb_frame *f,
-		       uint32_t waiting, bool has_credits);
+		       uint32_t waiting, bool has_credits, vb_time now);
 
 /* A data packet with FECN; one with BECN. */
 bool vb_ib_has_fecn(const struct vb_frame *f);
 bool vb_ib_has_becn(const struct vb_frame *f);
 
-/* A BECN came for a packet of service level @sl. */
-void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl,
-		       vb_time now);
+/* The packet @f with BECN came: its service level slows down. */
+void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_ib_congestion *c,
+		       const struct vb_frame *f, vb_time now);
 /* The index of a level now. */
 uint16_t vb_ib_source_index(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl,
 			    vb_time now);
@@ -64,5 +80,8 @@ void vb_ib_source_put(struct vb_ib_source *s, struct vb_frame *f);
  * @rate_bps. NULL: none, *at is when there will be one. */
 struct vb_frame *vb_ib_source_take(struct vb_ib_source *s, const struct vb_ib_congestion *c,
 				   uint64_t rate_bps, vb_time now, vb_time *at);
+/* The same of one level, where each has its own @c; *at is lowered. */
+struct vb_frame *vb_ib_source_take_level(struct vb_ib_source *s, const struct vb_ib_congestion *c,
+					 uint8_t sl, uint64_t rate_bps, vb_time now, vb_time *at);
 
 #endif

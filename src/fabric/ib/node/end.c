@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* When no frame was left, until there may be one. */
+#define FRAMES_RETRY_NS VB_USEC
+
 void vb_ib_end_init(struct vb_ib_end *e, const struct vb_ib_port_config *c, struct vb_port *line,
 		    struct vb_frame_pool *pool)
 {
@@ -73,6 +76,7 @@ bool vb_ib_end_receive(struct vb_ib_end *e, struct vb_frame *f, vb_time now)
 		return false;
 	}
 	buffer_note(e, f->prio);
+	e->multicast_rcv += f->path.dlid >= VB_LID_MULTICAST;
 	return true;
 }
 
@@ -124,6 +128,20 @@ static struct vb_frame *flow_frame(struct vb_ib_end *e, const uint8_t packet[VB_
 	return f;
 }
 
+/* Without a frame the other end has to be told later. */
+static struct vb_frame *flow_send(struct vb_ib_end *e, const uint8_t packet[VB_FLOW_LEN],
+				  vb_time now)
+{
+	struct vb_frame *f = flow_frame(e, packet);
+
+	if (f)
+		return f;
+	e->line->due = vb_time_after(now, FRAMES_RETRY_NS);
+	e->line->more = false;
+	vb_ib_port_tell(&e->port, e->line->due);
+	return NULL;
+}
+
 struct vb_frame *vb_ib_end_poll_transmit(struct vb_ib_end *e, vb_time now)
 {
 	struct vb_ib_out out;
@@ -139,13 +157,14 @@ struct vb_frame *vb_ib_end_poll_transmit(struct vb_ib_end *e, vb_time now)
 	if (!e->line->more)
 		return NULL;
 	if (!out.item)
-		return flow_frame(e, out.flow);
+		return flow_send(e, out.flow, now);
 	f = vb_ib_frame_of(out.item);
 	f->prio = out.item->vl;
 	if (f->prio < VB_VL_DATA_MAX) {
 		e->lane[f->prio].tx_pkts++;
 		e->lane[f->prio].tx_bytes += f->frame_len;
 	}
+	e->multicast_xmit += f->path.dlid >= VB_LID_MULTICAST;
 	vb_port_count_out(e->line, f->frame_len, now);
 	return f;
 }

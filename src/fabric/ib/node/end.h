@@ -29,9 +29,12 @@ struct vb_ib_end {
 	uint64_t flow_sent;
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
 	struct vb_ib_source *source; /* of an adapter with congestion control; NULL: it has none */
+	/* Of the source, or of what leaves a switch here; NULL: nothing is marked. */
 	const struct vb_ib_congestion *congestion;
-	vb_time inject_at; /* when the source has a packet for a lane again */
-	uint32_t hop;      /* of a switch: which one of those that deadlock.h looks at */
+	vb_time inject_at;     /* when the source has a packet for a lane again */
+	uint64_t relay_errors; /* of a switch: packets that came here and had no way */
+	uint64_t multicast_xmit, multicast_rcv; /* packets to groups among all */
+	uint32_t hop; /* of a switch: which one of those that deadlock.h looks at */
 };
 
 /* The link is down. Line and pool are there as long as the end. */

@@ -54,6 +54,11 @@ static uint16_t packet_pkey(const struct vb_frame *f)
 	return (uint16_t)(f->bytes[BTH_PKEY] << 8 | f->bytes[BTH_PKEY + 1]);
 }
 
+static struct vb_ib_barred packet_barred(const struct vb_frame *f)
+{
+	return (struct vb_ib_barred){f->path.slid, f->path.dlid, packet_pkey(f), f->path.sl};
+}
+
 /* LNK-37: the port where it came in lets it pass. */
 static bool packet_comes_in(struct vb_ib_switch *sw, const struct vb_frame *f)
 {
@@ -62,6 +67,7 @@ static bool packet_comes_in(struct vb_ib_switch *sw, const struct vb_frame *f)
 	if (!g || !g->enforces_in || vb_pkey_is_member(g->pkey, g->pkey_cnt, packet_pkey(f)))
 		return true;
 	g->rcv_constraint_errors++;
+	g->last = packet_barred(f);
 	return false;
 }
 
@@ -73,6 +79,7 @@ static bool packet_goes_out(struct vb_ib_switch *sw, const struct vb_frame *f, u
 	if (!g || !g->enforces_out || vb_pkey_passes(g->pkey, g->pkey_cnt, packet_pkey(f)))
 		return true;
 	g->xmit_constraint_errors++;
+	g->last = packet_barred(f);
 	return false;
 }
 
@@ -94,10 +101,10 @@ static void packet_forward(struct vb_ib_switch *sw, struct vb_frame *f, uint32_t
 	}
 	f->out = (uint16_t)out;
 	/* Nobody answers what goes to many. */
-	if (sw->congestion && !is_to_group(f))
-		vb_ib_marker_pass(
-		    &sw->marker[out], sw->congestion, f, e->line->depth,
-		    vb_credit_may_send(&e->port.lane[vl].tx, vb_blocks(f->frame_len)));
+	if (e->congestion && !is_to_group(f))
+		vb_ib_marker_pass(&sw->marker[out], e->congestion, f, e->line->depth,
+				  vb_credit_may_send(&e->port.lane[vl].tx, vb_blocks(f->frame_len)),
+				  now);
 	vb_ib_end_put(e, f, (uint8_t)vl, now);
 	dropped_take(sw, e, now);
 }
@@ -123,7 +130,7 @@ static void packet_spread(struct vb_ib_switch *sw, struct vb_frame *f, vb_time n
 			f->twin = copy;
 	}
 	if (out == VB_PORT_NONE) {
-		sw->relay_errors++;
+		sw->end[f->in].relay_errors++;
 		packet_drop(sw, f, now);
 		return;
 	}
@@ -200,7 +207,7 @@ void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct v
 	out = sw->router ? packet_route(sw->router, f)
 			 : vb_lid_forward_unicast(&sw->forward, f->path.dlid, (uint8_t)(port + 1));
 	if (out == 0 || out > sw->port_cnt) {
-		sw->relay_errors += !sw->router;
+		sw->end[port].relay_errors += !sw->router;
 		packet_drop(sw, f, now);
 		return;
 	}
@@ -215,6 +222,11 @@ struct vb_frame *vb_ib_switch_poll_transmit(struct vb_ib_switch *sw, uint32_t po
 	if (f && f->kind == VB_FRAME_DATA)
 		input_release(sw, f, now);
 	return f;
+}
+
+void vb_ib_switch_settle(struct vb_ib_switch *sw, uint32_t port, vb_time now)
+{
+	dropped_take(sw, &sw->end[port], now);
 }
 
 void vb_ib_switch_set_link(struct vb_ib_switch *sw, uint32_t port, bool up, vb_time now)

@@ -26,6 +26,11 @@ struct vb_ib_gate {
 	uint32_t pkey_cnt;
 	bool enforces_in, enforces_out;
 	uint64_t rcv_constraint_errors, xmit_constraint_errors; /* packets that did not pass */
+	/* Of the last one of those. */
+	struct vb_ib_barred {
+		uint16_t slid, dlid, pkey;
+		uint8_t sl;
+	} last;
 };
 
 /* A router: its place among the routers of the fabric, and the packets that it drops. */
@@ -43,9 +48,7 @@ struct vb_ib_switch {
 	uint32_t port_cnt;
 	struct vb_lid_forward forward;
 	const struct vb_sl2vl *sl2vl; /* of a pair of ports: [input * port_cnt + output] */
-	uint64_t relay_errors;        /* packets without a way */
-	/* Congestion control, NULL: there is none; and of each port what it has marked. */
-	const struct vb_ib_congestion *congestion;
+	/* What each port has marked, where its end has congestion control; NULL: none has. */
 	struct vb_ib_marker *marker;
 	struct vb_ib_gate *gate; /* of each port; NULL: there is none */
 	uint32_t damage_ppm;     /* so many of a million packets are damaged inside of it. LNK-10 */
@@ -59,6 +62,9 @@ void vb_ib_switch_init(struct vb_ib_switch *sw, struct vb_ib_end *end, uint32_t 
 
 /* The link of a port comes up or is lost. */
 void vb_ib_switch_set_link(struct vb_ib_switch *sw, uint32_t port, bool up, vb_time now);
+
+/* Takes back what was dropped at the output @port, whose state or lanes were changed. */
+void vb_ib_switch_settle(struct vb_ib_switch *sw, uint32_t port, vb_time now);
 
 /* The calls of a machine, for those who know that it is a switch; it has no deadline. */
 void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct vb_frame *f,

@@ -45,6 +45,7 @@ static int fabric_describe(struct vb_broker_client *c, uint32_t slot, int fd)
 	f->map_size = (size_t)st.st_size;
 	if (!vb_ib_map_is_whole(f->map, f->map_size, page) || slot >= VB_IB_SLOTS)
 		return -EPROTO;
+	c->carrier = f->map->carrier;
 	f->routes = vb_ib_map_routes(f->map, slot);
 	for (uint32_t i = 0; i < VB_LINK_PORTS_MAX; i++)
 		f->port[i] = VB_IB_NOWHERE;

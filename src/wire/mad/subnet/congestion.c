@@ -24,18 +24,28 @@ static const struct vb_mad_field key_fields[] = {
     FIELD(key_info, violations, 96, 16),
 };
 
+/* Rows of @row with the numbers from @n on. */
+#define ROWS_4(row, n) row((n)), row((n) + 1), row((n) + 2), row((n) + 3)
+#define ROWS_16(row, n)                                                                            \
+	ROWS_4(row, n), ROWS_4(row, (n) + 4), ROWS_4(row, (n) + 8), ROWS_4(row, (n) + 12)
+
+#define ROWS_13(row) ROWS_4(row, 0), ROWS_4(row, 4), ROWS_4(row, 8), row(12)
+
+#define SWITCH_EVENT(i)                                                                            \
+	LOG(event[i].slid, 320 + 96 * (i), 16), LOG(event[i].dlid, 336 + 96 * (i), 16),            \
+	    LOG(event[i].sl, 352 + 96 * (i), 4), LOG(event[i].now, 384 + 96 * (i), 32)
+#define CA_EVENT(i)                                                                                \
+	LOG(event[i].qp, 96 + 128 * (i), 24), LOG(event[i].sl, 120 + 128 * (i), 4),                \
+	    LOG(event[i].slid, 176 + 128 * (i), 16), LOG(event[i].now, 192 + 128 * (i), 32)
+
 /* The time stands behind the map of events in an adapter's. */
 static const struct vb_mad_field switch_log_fields[] = {
-    LOG(type, 0, 8),
-    LOG(flags, 8, 8),
-    LOG(events, 16, 16),
-    LOG(now, 32, 32),
+    LOG(type, 0, 8),     LOG(flags, 8, 8),      LOG(events, 16, 16), LOG(now, 32, 32),
+    LOG(ports, 64, 256), ROWS_13(SWITCH_EVENT), SWITCH_EVENT(13),    SWITCH_EVENT(14),
 };
 static const struct vb_mad_field ca_log_fields[] = {
-    LOG(type, 0, 8),
-    LOG(flags, 8, 8),
-    LOG(events, 16, 16),
-    LOG(now, 64, 32),
+    LOG(type, 0, 8),     LOG(flags, 8, 8), LOG(events, 16, 16),
+    LOG(levels, 32, 16), LOG(now, 64, 32), ROWS_13(CA_EVENT),
 };
 
 static const struct vb_mad_field switch_fields[] = {
@@ -44,11 +54,6 @@ static const struct vb_mad_field switch_fields[] = {
     FIELD(switch_setting, packet_size, 552, 8),   FIELD(switch_setting, starvation, 560, 4),
     FIELD(switch_setting, return_delay, 576, 16), FIELD(switch_setting, marking_rate, 592, 16),
 };
-
-/* Rows of @row with the numbers from @n on. */
-#define ROWS_4(row, n) row((n)), row((n) + 1), row((n) + 2), row((n) + 3)
-#define ROWS_16(row, n)                                                                            \
-	ROWS_4(row, n), ROWS_4(row, (n) + 4), ROWS_4(row, (n) + 8), ROWS_4(row, (n) + 12)
 
 #define PORT(i)                                                                                    \
 	FIELD(ports, port[i].valid, 32 * (i), 1), FIELD(ports, port[i].starves, 32 * (i) + 1, 1),  \

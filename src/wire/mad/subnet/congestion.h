@@ -43,11 +43,24 @@ struct vb_ibcc_key_info {
 
 enum vb_ibcc_log_type { VB_IBCC_LOG_OF_SWITCH = 1, VB_IBCC_LOG_OF_CA = 2 };
 
-/* The part of a log that every node has; events follow it. */
+#define VB_IBCC_EVENTS 15u    /* of a switch in a log */
+#define VB_IBCC_CA_EVENTS 13u /* of an adapter */
+
+/* Of a switch a packet that it marked; of an adapter a QP that was slowed down. */
+struct vb_ibcc_event {
+	uint16_t slid, dlid; /* of an adapter slid alone: where the other end is */
+	uint8_t sl;
+	uint32_t qp;  /* of an adapter: its own */
+	uint32_t now; /* 1.024 us */
+};
+
 struct vb_ibcc_log {
 	uint8_t type, flags;
-	uint16_t events;
-	uint32_t now; /* 1.024 us */
+	uint16_t events;   /* since the log was last read, up to the most */
+	uint32_t now;      /* 1.024 us */
+	uint16_t levels;   /* of an adapter: service levels with events */
+	uint8_t ports[32]; /* of a switch: ports with events, as bits */
+	struct vb_ibcc_event event[VB_IBCC_EVENTS]; /* the last ones, all 0: none */
 };
 
 /* Bits of a switch's control map: which fields a Set means. */
