@@ -31,14 +31,17 @@
 /* How long OpenSM may take for a subnet, before `up` says that it is late. */
 #define MANAGER_WAIT_S 60
 #define MANAGER_NODES_PER_S 50
+#define SLOW_MAX 1000000 /* times */
 
-enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_ENGINE, OPT_OUT, OPT_GROUP };
+enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_REAL_TIME, OPT_ENGINE, OPT_OUT, OPT_GROUP };
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
     [OPT_FOREGROUND] = {'f', "foreground", NULL, "up: run it here, until Ctrl-C"},
     [OPT_SM] = {'s', "sm", NULL,
 		"up: with OpenSM at the first host of each subnet, and wait for them"},
+    [OPT_REAL_TIME] = {'t', "real-time", "N",
+		       "up: data takes the time of the links, slowed down N times"},
     [OPT_ENGINE] = {'R', "engine", "ENGINE", "route: OpenSM's routing engine (minhop)"},
     [OPT_OUT] = {'o', "out", "DIR", "route: the folder of the files (" OUT_DEFAULT ")"},
     [OPT_GROUP] = {'g', "group", "NODE,...", "route: hosts that join a multicast group"},
@@ -50,6 +53,7 @@ struct fabric_options {
 	bool foreground, with_manager;
 	const char *group[VB_ROUTE_GROUPS_MAX];
 	uint32_t group_cnt;
+	uint32_t real_time; /* 0: data takes no time */
 };
 
 static int topology_read(const struct vb_cmd *cmd, const char *arg, struct vb_topo *topo)
@@ -156,10 +160,11 @@ static int await_managers(const struct vb_cmd *cmd, const char *name, const stru
 	return EXIT_FAILED;
 }
 
-static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg, bool foreground,
-		     bool with_manager)
+static int fabric_up(const struct vb_cmd *cmd, const char *arg, const struct fabric_options *o)
 {
 	static struct vb_managers managers;
+	const char *name = o->name;
+	bool foreground = o->foreground, with_manager = o->with_manager;
 	struct vb_topo topo;
 	struct vb_subnet_daemon *d;
 	char why[256];
@@ -173,6 +178,8 @@ static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg
 		vb_topo_free(&topo);
 		return EXIT_FAILED;
 	}
+	if (o->real_time)
+		vb_subnet_daemon_set_real_time(d, o->real_time);
 	if (with_manager && !vb_managers_prepare(&managers, cmd, &topo)) {
 		vb_subnet_daemon_close(d);
 		vb_topo_free(&topo);
@@ -252,12 +259,18 @@ static int fabric_change_two(const struct vb_cmd *cmd, const char *name, const c
 static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o)
 {
 	const char *arg;
+	double slow;
 
 	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
 		o->foreground |= i == OPT_FOREGROUND;
 		o->with_manager |= i == OPT_SM;
 		if (i == OPT_NAME)
 			o->name = arg;
+		if (i == OPT_REAL_TIME && !vb_cmd_number(arg, 1, SLOW_MAX, &slow))
+			exit(vb_cmd_usage(cmd, "--real-time takes a number from 1 to %d, not '%s'",
+					  SLOW_MAX, arg));
+		if (i == OPT_REAL_TIME)
+			o->real_time = (uint32_t)slow;
 		if (i == OPT_ENGINE)
 			o->engine = arg;
 		if (i == OPT_OUT)
@@ -374,7 +387,7 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 				    "'-', '_' and '.'",
 				    name, VB_SUBNET_NAME_MAX - 1);
 	if (strcmp(word, "up") == 0 && cnt == 2)
-		return fabric_up(cmd, name, words[1], o.foreground, o.with_manager);
+		return fabric_up(cmd, words[1], &o);
 	if (strcmp(word, "down") == 0 && cnt == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
 	if (strcmp(word, "watch") == 0 && cnt == 1)

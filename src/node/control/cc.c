@@ -78,12 +78,28 @@ int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_setti
 	return err;
 }
 
+/* In a fabric in real time each mark of a switch is answered, since its source waits for that: the
+ * adapter there slows down, not the QP. FAB-47 */
+static void answer_marks(struct vb_engine *e)
+{
+	for (uint32_t i = 0; e->broker.carrier && i < VB_DEVICES_MAX; i++) {
+		struct vb_cc_settings set = *vb_hca_cc(e->hca, (uint8_t)(i + 1));
+
+		set.np_en = true;
+		set.np_min_cnp_us = 0;
+		set.rxq_en = false;
+		if (e->devices.device[i].ifindex)
+			(void)vb_engine_set_cc(e, (uint8_t)(i + 1), &set);
+	}
+}
+
 void vb_engine_follow_cc(struct vb_engine *e)
 {
 	struct vb_cc_text_fault fault;
 	struct vb_cc_settings set;
 	uint64_t own = 0;
 
+	answer_marks(e);
 	for (uint32_t i = 0; e->cc.own[0] && i < VB_DEVICES_MAX; i++) {
 		const struct vb_device *d = &e->devices.device[i];
 

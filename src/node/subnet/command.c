@@ -6,6 +6,7 @@
 #include "node/cm/view.h"
 #include "node/host/clock.h"
 #include "node/subnet/cm/cm.h"
+#include "node/subnet/live/live.h"
 #include "node/subnet/state.h"
 #include "node/subnet/watch.h"
 
@@ -73,8 +74,19 @@ static void print_link(struct vb_subnet_daemon *d, FILE *out, struct vb_subnet_p
 	fputc('\n', out);
 }
 
+static void print_clock(const struct vb_subnet_daemon *d, FILE *out)
+{
+	vb_time lost = d->live ? d->live->lost : 0;
+
+	fprintf(out, "real time: 1/%u; the machine was too slow for %llu.%03llu s of it\n",
+		d->real_time, (unsigned long long)(lost / VB_SEC),
+		(unsigned long long)(lost % VB_SEC / VB_MSEC));
+}
+
 static int command_show(struct vb_subnet_daemon *d, FILE *out)
 {
+	if (d->real_time)
+		print_clock(d, out);
 	for (uint32_t i = 0; i < d->topo->node_cnt; i++) {
 		const struct vb_topo_node *n = &d->topo->node[i];
 		struct vb_subnet_place own = {i, 0};

@@ -3,6 +3,7 @@
 #include "node/host/clock.h"
 #include "node/subnet/adapter/adapter.h"
 #include "node/subnet/cm/cm.h"
+#include "node/subnet/live/live.h"
 #include "node/subnet/state.h"
 #include "node/subnet/watch.h"
 
@@ -179,6 +180,12 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 	say_failure(rc, name, why, why_size);
 	vb_subnet_daemon_close(d);
 	return rc;
+}
+
+void vb_subnet_daemon_set_real_time(struct vb_subnet_daemon *d, uint32_t scale)
+{
+	VB_ASSERT_ALL(!d->adapter && scale);
+	d->real_time = scale;
 }
 
 static void seat_leave(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
@@ -370,6 +377,8 @@ static void file_event(struct vb_subnet_daemon *d, struct vb_subnet_file *f, uin
 
 static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t events)
 {
+	uint64_t ticks;
+
 	if (w->fd < 0)
 		return;
 	switch (w->kind) {
@@ -388,6 +397,11 @@ static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t
 	case VB_WATCH_FILE:
 		file_event(d, vb_container_of(w, struct vb_subnet_file, watch), events);
 		break;
+	case VB_WATCH_LIVE_TIMER:
+		(void)read(w->fd, &ticks, sizeof ticks);
+		break;
+	case VB_WATCH_LIVE:
+		break; /* each turn of the loop looks what there is */
 	}
 }
 
@@ -426,12 +440,13 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 		int n;
 
 		due = vb_time_min(due, d->counters_due);
-		n = epoll_wait(d->epoll_fd, e, EVENTS, wait_ms(due));
+		n = epoll_wait(d->epoll_fd, e, EVENTS, vb_subnet_live_wait(d, wait_ms(due)));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < n; i++)
 			watch_event(d, e[i].data.ptr, e[i].events);
+		vb_subnet_live_step(d);
 		vb_subnet_move(d, vb_clock_now());
 		vb_subnet_users_sweep(d);
 		vb_subnet_adapter_step(d, vb_clock_now());

@@ -9,6 +9,7 @@
 #include "fabric/topology/topology.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct vb_subnet_daemon;
 
@@ -16,6 +17,10 @@ struct vb_subnet_daemon;
  * reaches it yet. Returns 0 or a negative errno with a line in @why. */
 int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 			  const struct vb_topo *topo, char *why, size_t why_size);
+
+/* The data of programs takes time from now on, @scale times as much as the links say. No program
+ * may have asked for the adapter. */
+void vb_subnet_daemon_set_real_time(struct vb_subnet_daemon *d, uint32_t scale);
 
 /* Serves until DOWN is called or a signal that ends programs comes. Returns 0 or a negative errno.
  */

@@ -18,6 +18,7 @@
 struct vb_subnet_daemon;
 struct vb_subnet_adapter;
 struct vb_subnet_addresses;
+struct vb_subnet_live;
 struct vb_subnet_cm;
 
 #define VB_SUBNET_COUNTER_FILES 21
@@ -27,7 +28,9 @@ enum vb_watch_kind {
 	VB_WATCH_SIGNAL,
 	VB_WATCH_CONN,
 	VB_WATCH_FILE,
-	VB_WATCH_CHANNEL
+	VB_WATCH_CHANNEL,
+	VB_WATCH_LIVE,       /* programs wake the process of a fabric in real time... */
+	VB_WATCH_LIVE_TIMER, /* ... or its clock does */
 };
 
 /* A descriptor of the loop. The events of epoll(7) point here. */
@@ -99,6 +102,8 @@ struct vb_subnet_daemon {
 	bool is_ending;
 	uint8_t *told; /* states of links that watchers know; NULL: there has been none */
 	struct vb_subnet_adapter *adapter;     /* NULL: no program has asked for it */
+	uint32_t real_time;                    /* see vb_subnet_daemon_set_real_time() */
+	struct vb_subnet_live *live;           /* with it, and with an adapter; else NULL */
 	struct vb_subnet_addresses *addresses; /* of IP, cm/env.c */
 	struct vb_subnet_call call;
 };

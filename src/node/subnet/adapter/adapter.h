@@ -11,6 +11,7 @@
 #include "link/ib/map.h"
 #include "node/shared/shm.h"
 #include "node/subnet/state.h"
+#include "wire/ib/rate.h"
 
 struct vb_subnet_slot {
 	int mem_fd; /* -1: it has not been made */
@@ -60,7 +61,9 @@ void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node);
 void vb_subnet_counter_files_make(struct vb_subnet_daemon *d, struct vb_subnet_seat *s);
 void vb_subnet_counter_files_step(struct vb_subnet_daemon *d, vb_time now);
 
-/* table.c: writes the ports of @node into the device table @table, of programs there, which counts
+/* table.c: the speed of the link, or the best that the port can do while it is down. */
+const struct vb_ib_speed_row *vb_subnet_speed_of(const struct vb_port_info *p);
+/* Writes the ports of @node into the device table @table, of programs there, which counts
  * what @changes says. True: it has changed. */
 bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes,
 			   struct vb_host_shm *table);

@@ -7,6 +7,7 @@
 
 #include "link/ib/route.h"
 #include "node/host/clock.h"
+#include "node/subnet/live/live.h"
 
 #include <string.h>
 
@@ -123,6 +124,9 @@ void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node)
 		if (owner->seat->index == node)
 			count_violations(d, &a->slot[k], node);
 	}
-	for (unsigned p = 1; p <= d->subnet.node[node].sma.info.port_cnt; p++)
+	for (unsigned p = 1; p <= d->subnet.node[node].sma.info.port_cnt; p++) {
+		if (d->live)
+			vb_subnet_live_count(d, (struct vb_subnet_place){node, (uint8_t)p});
 		count_port(d, (struct vb_subnet_place){node, (uint8_t)p});
+	}
 }

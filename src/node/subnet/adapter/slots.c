@@ -6,6 +6,7 @@
 #include "link/memory.h"
 #include "node/host/clock.h"
 #include "node/host/error_hints.h"
+#include "node/subnet/live/live.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,8 @@ static int adapter_open(struct vb_subnet_daemon *d)
 	d->subnet.count_ctx = d;
 	if (rc >= 0)
 		rc = vb_subnet_map_make(d, a);
+	if (rc >= 0 && d->real_time)
+		rc = vb_subnet_live_open(d, a);
 	if (rc < 0) {
 		vb_subnet_adapter_close(d);
 		return rc;
@@ -223,6 +226,8 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 
 	if (k == 0)
 		return;
+	if (d->live)
+		vb_subnet_live_flush(d, k, vb_clock_now());
 	vb_subnet_count(d, c->seat->index);
 	c->slot = 0;
 	shm = a->slot[k].shm;
@@ -271,6 +276,7 @@ void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node, uint32_
 	if (!d->adapter)
 		return;
 	vb_subnet_map_follow(d, node);
+	vb_subnet_live_follow(d, node);
 	for (struct vb_list *l = d->seats.next; l != &d->seats; l = l->next) {
 		struct vb_subnet_seat *s = vb_container_of(l, struct vb_subnet_seat, node);
 
@@ -291,6 +297,8 @@ void vb_subnet_adapter_step(struct vb_subnet_daemon *d, vb_time now)
 		return;
 	for (uint32_t i = 0; i < d->subnet.node_cnt; i++)
 		vb_subnet_count(d, i);
+	if (d->live)
+		vb_link_sweep(d->live->link);
 	d->adapter->due = now + STEP_NS;
 }
 
@@ -300,6 +308,7 @@ void vb_subnet_adapter_close(struct vb_subnet_daemon *d)
 
 	if (!a)
 		return;
+	vb_subnet_live_close(d);
 	d->adapter = NULL;
 	for (uint32_t i = 0; i < VB_SLOT_CNT; i++) {
 		vb_memory_unmap(a->slot[i].shm, sizeof *a->slot[i].shm);

@@ -10,8 +10,7 @@
 
 #define MBPS_PER_UNIT 100u /* of the nominal rates */
 
-/* The speed of the link, or the best that the port can do while it is down. */
-static const struct vb_ib_speed_row *speed_of(const struct vb_port_info *p)
+const struct vb_ib_speed_row *vb_subnet_speed_of(const struct vb_port_info *p)
 {
 	const struct vb_ib_speed_row *best = vb_ib_speed_row(VB_IB_SDR);
 
@@ -53,7 +52,7 @@ static struct vb_device_ib port_view(const struct vb_sma_port *p)
 	    .pkey_cnt = VB_SUBNET_PKEYS,
 	    .lid = p->info.lid,
 	    .sm_lid = p->info.sm_lid,
-	    .speed = speed_of(&p->info)->code,
+	    .speed = vb_subnet_speed_of(&p->info)->code,
 	    .cap_mask = p->info.cap_mask,
 	};
 }
@@ -75,7 +74,8 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, st
 	dev->ifindex = 1; /* the entry is in use */
 	dev->active_mtu = p->info.neighbor_mtu;
 	dev->is_up = p->link->state >= VB_LINK_ACTIVE;
-	dev->speed_mbps = speed_of(&p->info)->nominal * vb_ib_lanes(dev->ib.width) * MBPS_PER_UNIT;
+	dev->speed_mbps =
+	    vb_subnet_speed_of(&p->info)->nominal * vb_ib_lanes(dev->ib.width) * MBPS_PER_UNIT;
 	dev->guid = n->node_guid;
 	gids_write(dev, p);
 	_Static_assert(VB_SUBNET_PKEYS == VB_PORT_PKEYS_MAX, "one table");
