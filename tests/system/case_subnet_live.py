@@ -203,7 +203,8 @@ def programs_run_in_real_time(context):
             both(f, f"ibv_{kind}_pingpong", "-n", "200", "-c")
             both(f, f"ibv_{kind}_pingpong", "-n", "50", "-g", "0", "-c")
         for argv in (["ib_read_bw", "-n", "100"], ["ib_send_bw", "-n", "200", "-c", "UD"], ["ib_atomic_bw", "-n", "100"],
-                     ["ib_send_lat", "-n", "200"], ["ib_send_bw", "-n", "100", "-c", "XRC"]):
+                     ["ib_send_lat", "-n", "200"], ["ib_send_lat", "-n", "1000", "-e"],
+                     ["ib_send_bw", "-n", "100", "-c", "XRC"]):
             both(f, *argv)
         lids = [lid_of(f, n) for n in (SERVER, CLIENT)]
         before = [counters(f, lid, 1) for lid in lids]

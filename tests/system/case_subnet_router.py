@@ -121,12 +121,11 @@ def manage_by_hand(f, context, node, subnet, lids, prefix, other, router):
     f.await_log("SUBNET UP", log=log)
 
 
-@case("subnet.router.lids", seconds=300)
-def data_crosses_by_lid(context):
+def cross_by_lid(context, *options):
     """Two OpenSMs of a user, with subnet_prefix and prefix routes. perftest tells the peer its own LID, which here is
     that of the router in the peer's subnet: so its RC and UD cross with a GRH. ibv_rc_pingpong has a hop limit of 1, and
-    its packets end at the router; so do those without a GRH. FAB-06, LNK-06"""
-    f = Fabric(context, "rt2", write(context, "two.net", TWO))
+    its packets end at the router; so do those without a GRH."""
+    f = Fabric(context, "rt2", write(context, "two.net", TWO), *options)
     try:
         manage_by_hand(f, context, "H-0000", "a", ((CLIENT_GUID, 20), (NEAR_GUID, 30)), PREFIX_A, PREFIX_B, NEAR_GUID)
         manage_by_hand(f, context, "H-0003", "b", ((SERVER_GUID, 30), (FAR_GUID, 20)), PREFIX_B, PREFIX_A, FAR_GUID)
@@ -150,6 +149,18 @@ def data_crosses_by_lid(context):
         await_drops(f, context, "not routed", 2)
     finally:
         f.end()
+
+
+@case("subnet.router.lids", seconds=300)
+def data_crosses_by_lid(context):
+    """Data takes no time. FAB-06, LNK-06"""
+    cross_by_lid(context)
+
+
+@case("subnet.live.router", seconds=300)
+def data_crosses_in_real_time(context):
+    """The router is a machine with queues, lanes and credits of its own. FAB-06, FAB-07, LNK-06"""
+    cross_by_lid(context, "--real-time", "20")
 
 
 CHAIN = """

@@ -149,7 +149,7 @@ static void router__sends_on(void **state)
 	assert_int_equal(f->frame_len, PACKET + VB_VCRC_LEN);
 	assert_int_equal(w->end[0].port.lane[0].rx.used, 0);
 	vb_frame_pool_give(&w->pool, f);
-	assert_int_equal(w->router.not_routed + w->router.hops_ended + w->router.misrouted, 0);
+	assert_int_equal(w->end[0].not_routed + w->end[0].hops_ended + w->end[0].misrouted, 0);
 }
 
 static void drop(struct world *w, struct vb_frame *f)
@@ -166,11 +166,11 @@ static void router__drops(void **state)
 	struct vb_frame *f;
 
 	drop(w, packet(w, 1));
-	assert_int_equal(w->router.hops_ended, 1);
+	assert_int_equal(w->end[0].hops_ended, 1);
 	f = packet(w, 64);
 	f->path.dgid = f->path.sgid = (struct vb_gid){{0}};
 	drop(w, f);
-	assert_int_equal(w->router.not_routed, 1);
+	assert_int_equal(w->end[0].not_routed, 1);
 	f = packet(w, 64);
 	f->path.dgid.b[15]++;
 	drop(w, f);
@@ -178,7 +178,7 @@ static void router__drops(void **state)
 	be64_put(f->path.dgid.b, PREFIX(2)); /* the router's own */
 	be64_put(f->path.dgid.b + 8, 2);
 	drop(w, f);
-	assert_int_equal(w->router.not_routed, 3);
+	assert_int_equal(w->end[0].not_routed, 3);
 	f = packet(w, 64);
 	f->path.dlid = LID_HOST;
 	drop(w, f);
@@ -186,9 +186,9 @@ static void router__drops(void **state)
 	f = packet(w, 64);
 	f->path.dlid = VB_LID_MULTICAST + 1;
 	drop(w, f);
-	assert_int_equal(w->router.misrouted, 2);
-	assert_int_equal(w->router.hops_ended, 1);
-	assert_int_equal(w->machine.relay_errors, 0);
+	assert_int_equal(w->end[0].misrouted, 2);
+	assert_int_equal(w->end[0].hops_ended, 1);
+	assert_int_equal(w->end[0].relay_errors, 0);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

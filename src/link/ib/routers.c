@@ -48,15 +48,20 @@ static uint16_t routers_lid_of(const void *ctx, uint64_t prefix, uint64_t guid)
 	return 0;
 }
 
+struct vb_routers vb_ib_map_routers(const struct vb_ib_map *m)
+{
+	return (struct vb_routers){.ctx = m,
+				   .cnt = m->node_cnt,
+				   .port_cnt = routers_port_cnt,
+				   .port = routers_port,
+				   .lid_of = routers_lid_of};
+}
+
 enum vb_hop_fate vb_ib_route_hop(const struct vb_ib_map *m, const struct vb_ib_key *key,
 				 uint32_t in, uint32_t passed, struct vb_hop *out)
 {
 	const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[in];
-	const struct vb_routers all = {.ctx = m,
-				       .cnt = m->node_cnt,
-				       .port_cnt = routers_port_cnt,
-				       .port = routers_port,
-				       .lid_of = routers_lid_of};
+	const struct vb_routers all = vb_ib_map_routers(m);
 	const struct vb_hop_packet packet = {
 	    .has_grh = key->prefix != 0 || key->guid != 0,
 	    .is_from_link_local = key->is_from_link_local,

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The routers of a fabric as its map shows them (map.h), for the decision of wire/ib/hop.h. Only
- * those who look for a way that no route has yet come here: so that a LID is looked for among all
- * ports. FAB-06
+ * The routers of a fabric as its map shows them (map.h), for the decision of wire/ib/hop.h. A LID
+ * is looked for among all ports: senders come here only for a way that no route has yet, routers in
+ * real time with each packet. FAB-06
  */
 #ifndef VB_LINK_IB_ROUTERS_H
 #define VB_LINK_IB_ROUTERS_H
 
 #include "link/ib/map.h"
 #include "wire/ib/hop.h"
+
+/* All routers of the map, which is there as long as they are. */
+struct vb_routers vb_ib_map_routers(const struct vb_ib_map *m);
 
 /* The decision of the router at whose port @in a packet with @key has arrived, which has passed
  * @passed routers. */

@@ -12,6 +12,11 @@
 #define BATCH 16
 /* A queue that is never empty still lets the engine work, once in so many polls. */
 #define POLLS_PER_PROGRESS 16u
+/* Entries of a CQ at least. Adapters give more than one, too, and programs rely on it: ib_send_lat
+ * -e asks for one, has both CQs on one channel and polls its send CQ once for each message, after
+ * whichever event came first. Where the next message comes before the ACK of the last one, the
+ * completion of that stays until the next poll, and the next one comes to it. */
+#define CQE_MIN 2
 
 static int cq_check(const struct ibv_context *context, int cqe,
 		    const struct ibv_comp_channel *channel, int comp_vector)
@@ -53,7 +58,8 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	pthread_mutex_init(&cq->poll_mutex, NULL);
 	if (vb_ibv_enter(c)) {
-		err = -vb_cq_create(vb_engine_hca(c->engine), (uint32_t)cqe, cq, &cq->core);
+		err = -vb_cq_create(vb_engine_hca(c->engine),
+				    (uint32_t)(cqe < CQE_MIN ? CQE_MIN : cqe), cq, &cq->core);
 		if (err) {
 			(void)vb_ibv_why_core(c, err);
 		} else {

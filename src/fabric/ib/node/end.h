@@ -33,6 +33,9 @@ struct vb_ib_end {
 	const struct vb_ib_congestion *congestion;
 	vb_time inject_at;     /* when the source has a packet for a lane again */
 	uint64_t relay_errors; /* of a switch: packets that came here and had no way */
+	/* Of a router: packets that came here for another LID; without a GRH or a way, or for the
+	 * router itself, which has no QPs; at the end of their hop limit. FAB-06, FAB-07 */
+	uint64_t misrouted, not_routed, hops_ended;
 	uint64_t multicast_xmit, multicast_rcv; /* packets to groups among all */
 	uint32_t hop; /* of a switch: which one of those that deadlock.h looks at */
 };

@@ -155,14 +155,16 @@ static void fault_meet(struct vb_ib_switch *sw, struct vb_frame *f)
 
 /* The port, from 1 on, by which a router sends the packet on with its new headers; 0: it is
  * dropped. FAB-06, FAB-07 */
-static uint8_t packet_route(struct vb_ib_router *r, struct vb_frame *f)
+static uint8_t packet_route(struct vb_ib_switch *sw, struct vb_frame *f)
 {
+	const struct vb_ib_router *r = sw->router;
+	struct vb_ib_end *e = &sw->end[f->in];
 	const struct vb_router_at in = {r->self, (uint8_t)(f->in + 1)};
 	const struct vb_hop_packet packet = vb_hop_packet_of(&f->path);
 	struct vb_hop hop;
 
 	if (r->all->port(r->all->ctx, in).lid != f->path.dlid) {
-		r->misrouted++;
+		e->misrouted++;
 		return 0;
 	}
 	switch (vb_router_hop(r->all, in, &packet, &hop)) {
@@ -171,14 +173,14 @@ static uint8_t packet_route(struct vb_ib_router *r, struct vb_frame *f)
 		vb_hop_pass(&f->path, &hop, 1);
 		return hop.port;
 	case VB_HOP_ENDED:
-		r->hops_ended++;
+		e->hops_ended++;
 		return 0;
 	case VB_HOP_HERE:
 	case VB_HOP_NO_GRH:
 	case VB_HOP_NO_ROUTE:
 		break;
 	}
-	r->not_routed++;
+	e->not_routed++;
 	return 0;
 }
 
@@ -204,7 +206,7 @@ void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct v
 			return;
 		}
 	}
-	out = sw->router ? packet_route(sw->router, f)
+	out = sw->router ? packet_route(sw, f)
 			 : vb_lid_forward_unicast(&sw->forward, f->path.dlid, (uint8_t)(port + 1));
 	if (out == 0 || out > sw->port_cnt) {
 		sw->end[port].relay_errors += !sw->router;

@@ -33,13 +33,10 @@ struct vb_ib_gate {
 	} last;
 };
 
-/* A router: its place among the routers of the fabric, and the packets that it drops. */
+/* A router: its place among the routers of the fabric. */
 struct vb_ib_router {
 	const struct vb_routers *all; /* port 1 is the machine's end 0 */
 	uint32_t self;
-	/* Packets that were for another LID than that of their port; without a GRH or a way, or for
-	 * the router itself, which has no QPs; and at the end of their hop limit. */
-	uint64_t misrouted, not_routed, hops_ended;
 };
 
 struct vb_ib_switch {

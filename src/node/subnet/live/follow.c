@@ -38,9 +38,15 @@ static void plain_free(void *ctx, void *p)
 	free(p);
 }
 
-static bool node_is_switch(const struct vb_subnet_daemon *d, uint32_t node)
+static bool node_is(const struct vb_subnet_daemon *d, uint32_t node, enum vb_node_type type)
 {
-	return d->topo->node[node].type == VB_NODE_SWITCH;
+	return d->topo->node[node].type == type;
+}
+
+/* It sends on packets of others: a switch or a router. */
+static bool node_relays(const struct vb_subnet_daemon *d, uint32_t node)
+{
+	return node_is(d, node, VB_NODE_SWITCH) || node_is(d, node, VB_NODE_ROUTER);
 }
 
 static int tables_alloc(struct vb_subnet_daemon *d, struct vb_subnet_live *v, uint32_t ports)
@@ -50,11 +56,12 @@ static int tables_alloc(struct vb_subnet_daemon *d, struct vb_subnet_live *v, ui
 	for (uint32_t i = 0; i < nodes; i++) {
 		size_t cnt = d->topo->node[i].port_cnt;
 
-		v->sw_cnt += node_is_switch(d, i);
-		hcas += node_is_switch(d, i) ? 0 : cnt;
-		maps += node_is_switch(d, i) ? cnt * cnt : 0;
+		v->sw_cnt += node_relays(d, i);
+		hcas += node_relays(d, i) ? 0 : cnt;
+		maps += node_relays(d, i) ? cnt * cnt : 0;
 	}
 	v->sw = calloc(v->sw_cnt + 1, sizeof *v->sw);
+	v->router = calloc(nodes, sizeof *v->router);
 	v->hca = calloc(hcas + 1, sizeof *v->hca);
 	v->number = calloc(hcas + 1, sizeof *v->number);
 	v->sl2vl = calloc(maps + 1, sizeof *v->sl2vl);
@@ -64,8 +71,8 @@ static int tables_alloc(struct vb_subnet_daemon *d, struct vb_subnet_live *v, ui
 	v->gate = calloc(ports, sizeof *v->gate);
 	v->downs = calloc(ports, sizeof *v->downs);
 	v->seen = calloc(ports, sizeof *v->seen);
-	return v->sw && v->hca && v->number && v->sl2vl && v->sl2vl_at && v->marks && v->marker &&
-		       v->gate && v->downs && v->seen
+	return v->sw && v->router && v->hca && v->number && v->sl2vl && v->sl2vl_at && v->marks &&
+		       v->marker && v->gate && v->downs && v->seen
 		   ? 0
 		   : -ENOMEM;
 }
@@ -74,6 +81,7 @@ void vb_subnet_live_unmake(struct vb_subnet_live *v)
 {
 	vb_ib_net_close(&v->net);
 	free(v->sw);
+	free(v->router);
 	free(v->hca);
 	free(v->number);
 	free(v->sl2vl);
@@ -101,6 +109,10 @@ static void switch_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v,
 	sw->gate = v->gate + first;
 	for (uint32_t i = first; i < first + cnt; i++)
 		v->net.end[i].congestion = &v->marks[i];
+	if (node_is(d, node, VB_NODE_ROUTER)) {
+		v->router[node] = (struct vb_ib_router){&v->routers, node};
+		sw->router = &v->router[node];
+	}
 }
 
 static void adapter_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v, uint32_t node)
@@ -141,11 +153,12 @@ int vb_subnet_live_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v)
 		rc = tables_alloc(d, v, cfg.port_cnt);
 	if (rc)
 		return rc;
+	v->routers = vb_ib_map_routers(d->adapter->map);
 	for (uint32_t i = 0; i < d->topo->node_cnt; i++) {
 		uint32_t cnt = d->topo->node[i].port_cnt;
 
 		v->sl2vl_at[i] = maps;
-		if (!node_is_switch(d, i)) {
+		if (!node_relays(d, i)) {
 			adapter_make(d, v, i);
 			continue;
 		}
@@ -276,16 +289,18 @@ static void port_follow(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	v->downs[number] = link->counters.link_downed;
 }
 
-/* A subnet has a map of each output for each input, port 0 among them. */
+/* A switch has a map of each output for each input, port 0 among them; a router one of each output.
+ */
 static void maps_follow(struct vb_subnet_daemon *d, uint32_t node)
 {
 	const struct vb_sma_port *p = d->subnet.node[node].sma.port;
 	uint32_t cnt = d->topo->node[node].port_cnt;
+	bool by_input = node_is(d, node, VB_NODE_SWITCH);
 	struct vb_sl2vl *to = d->live->sl2vl + d->live->sl2vl_at[node];
 
 	for (uint32_t in = 0; in < cnt; in++)
 		for (uint32_t out = 0; out < cnt; out++)
-			to[in * cnt + out] = p[out + 1].sl2vl[in + 1];
+			to[in * cnt + out] = p[out + 1].sl2vl[by_input ? in + 1 : 0];
 }
 
 void vb_subnet_live_follow(struct vb_subnet_daemon *d, uint32_t node)
@@ -294,11 +309,11 @@ void vb_subnet_live_follow(struct vb_subnet_daemon *d, uint32_t node)
 
 	if (!d->live || cnt == 0)
 		return;
-	if (node_is_switch(d, node)) {
+	if (node_is(d, node, VB_NODE_SWITCH))
 		d->live->net.port[port_number(d, node, 1)].sw->forward =
 		    d->subnet.node[node].forward;
+	if (node_relays(d, node))
 		maps_follow(d, node);
-	}
 	for (uint8_t p = 1; p <= cnt; p++)
 		port_follow(d, (struct vb_subnet_place){node, p});
 }
@@ -354,7 +369,8 @@ void vb_subnet_live_count(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	uint32_t number = vb_subnet_map_port(d->adapter, at);
 	const struct vb_ib_end *e = &v->net.end[number];
 	struct vb_ib_counters now = e->port.counters;
-	struct vb_ib_counters *to = &d->subnet.node[at.node].port[at.port].link.counters;
+	struct vb_subnet_port *port = &d->subnet.node[at.node].port[at.port];
+	struct vb_ib_counters *to = &port->link.counters;
 	struct vb_pma_port *pma = &d->subnet.node[at.node].pma.port[at.port];
 	struct vb_subnet_live_seen *seen = &v->seen[number];
 	uint64_t downs = to->link_downed;
@@ -369,6 +385,8 @@ void vb_subnet_live_count(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 #undef COUNTER
 	to->link_downed = downs; /* the subnet counts that itself */
 	pma->switch_relay_errors += count_take(e->relay_errors, &seen->relay_errors);
+	port->not_routed += count_take(e->not_routed, &seen->not_routed);
+	port->hops_ended += count_take(e->hops_ended, &seen->hops_ended);
 	pma->multicast_xmit_packets += count_take(e->multicast_xmit, &seen->multicast_xmit);
 	pma->multicast_rcv_packets += count_take(e->multicast_rcv, &seen->multicast_rcv);
 	if (!v->net.port[number].hca)

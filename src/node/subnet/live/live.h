@@ -10,20 +10,24 @@
 #define VB_NODE_SUBNET_LIVE_H
 
 #include "fabric/ib/node/net.h"
+#include "link/ib/routers.h"
 #include "link/link.h"
 #include "node/subnet/adapter/adapter.h"
 
 /* What the counters of the subnet have of those of a port here. */
 struct vb_subnet_live_seen {
 	struct vb_ib_counters counters;
-	uint64_t relay_errors, barred_in, barred_out, multicast_xmit, multicast_rcv;
+	uint64_t relay_errors, not_routed, hops_ended;
+	uint64_t barred_in, barred_out, multicast_xmit, multicast_rcv;
 	uint64_t congestion; /* events of it */
 };
 
 struct vb_subnet_live {
-	struct vb_ib_net net; /* ports have their numbers of the map */
-	struct vb_ib_switch *sw;
+	struct vb_ib_net net;    /* ports have their numbers of the map */
+	struct vb_ib_switch *sw; /* switches, and routers */
 	struct vb_ib_hca *hca;
+	struct vb_routers routers;
+	struct vb_ib_router *router; /* by number of the node */
 	uint32_t sw_cnt, hca_cnt;
 	/* By number of the port: what outputs of switches mark and have marked, whom they bar, how
 	 * often the link went down, what was counted. */
@@ -32,7 +36,7 @@ struct vb_subnet_live {
 	struct vb_ib_gate *gate;
 	uint64_t *downs;
 	struct vb_subnet_live_seen *seen;
-	struct vb_sl2vl *sl2vl; /* of all switches */
+	struct vb_sl2vl *sl2vl; /* of all switches and routers */
 	uint32_t *sl2vl_at;     /* by number of the node */
 	uint32_t *number;       /* of the port, by adapter */
 
