@@ -18,6 +18,7 @@ struct request {
 	uint8_t *mad;
 	uint32_t mod;
 	bool set;
+	const struct vb_cca_sender *from;
 	vb_time now;
 };
 
@@ -28,10 +29,18 @@ static bool is_switch(const struct vb_cca_node *n)
 
 static uint16_t class_answer(struct request *r)
 {
-	const struct vb_class_port_info info = {.base_version = VB_MAD_BASE_VERSION,
-						.class_version = VB_IBCC_CLASS_VERSION,
-						.resp_time = r->node->resp_time};
+	struct vb_class_port_info info;
 
+	if (r->set) {
+		vb_class_port_info_parse(&info, r->mad);
+		r->port->trap_to = info.traps;
+		memset(r->mad + VB_IBCC_DATA_AT, 0, VB_MAD_LEN - VB_IBCC_DATA_AT);
+	}
+	info = (struct vb_class_port_info){.base_version = VB_MAD_BASE_VERSION,
+					   .class_version = VB_IBCC_CLASS_VERSION,
+					   .cap_mask = VB_CLASS_CAP_TRAPS,
+					   .resp_time = r->node->resp_time,
+					   .traps = r->port->trap_to};
 	vb_class_port_info_emit(&info, r->mad);
 	return VB_SMP_GOOD;
 }
@@ -180,7 +189,7 @@ static const struct {
 	uint8_t flags;
 	uint16_t (*answer)(struct request *r);
 } attributes[] = {
-    {VB_IBCC_CLASS_PORT_INFO, 0, class_answer},
+    {VB_IBCC_CLASS_PORT_INFO, SETTABLE, class_answer},
     {VB_IBCC_INFO, 0, info_answer},
     {VB_IBCC_KEY_INFO, SETTABLE, key_answer},
     {VB_IBCC_LOG, 0, log_answer},
@@ -209,8 +218,72 @@ static uint16_t attribute_answer(struct request *r, uint16_t attr)
 	return VB_SMP_BAD_METHOD_ATTR;
 }
 
+static void trap_raise(struct request *r, const struct vb_mad_hdr *h)
+{
+	if (r->port->trap_to.lid == 0)
+		return;
+	r->port->trap = (struct vb_cca_trap){.is_raised = true,
+					     .tid = ++r->node->tid,
+					     .due = r->now,
+					     .details = {.slid = r->from->slid,
+							 .method = h->method,
+							 .attr_id = h->attr_id,
+							 .attr_mod = h->attr_mod,
+							 .qpn = r->from->qpn & 0xffffff,
+							 .key = vb_ibcc_key(r->mad),
+							 .prefix = r->from->prefix,
+							 .guid = r->from->guid}};
+}
+
+/* The manager has heard it. */
+static void trap_repress(struct vb_cca_port *p, uint64_t tid)
+{
+	if (p->trap.tid == tid)
+		p->trap.is_raised = false;
+}
+
+vb_time vb_cca_poll_timeout(const struct vb_cca_node *node)
+{
+	uint32_t first = is_switch(node) ? 0 : 1, last = is_switch(node) ? 0 : node->port_cnt;
+	vb_time due = VB_NEVER;
+
+	for (uint32_t i = first; i <= last; i++)
+		if (node->port[i].trap.is_raised)
+			due = vb_time_min(due, node->port[i].trap.due);
+	return due;
+}
+
+bool vb_cca_poll_trap(struct vb_cca_node *node, uint8_t port, uint8_t mad[VB_MAD_LEN],
+		      uint8_t producer, uint16_t lid, vb_dur interval, vb_time now)
+{
+	struct vb_cca_trap *t = &node->port[port].trap;
+	const struct vb_mad_hdr hdr = {.base_version = VB_MAD_BASE_VERSION,
+				       .mgmt_class = VB_MAD_CLASS_IBCC,
+				       .class_version = VB_IBCC_CLASS_VERSION,
+				       .method = VB_MAD_METHOD_TRAP,
+				       .tid = t->tid,
+				       .attr_id = VB_IBCC_NOTICE};
+	const struct vb_notice notice = {.is_generic = 1,
+					 .type = VB_NOTICE_SECURITY,
+					 .producer = producer,
+					 .trap = VB_IBCC_TRAP_KEY,
+					 .issuer_lid = lid,
+					 .count = t->count};
+
+	VB_ASSERT_ALL(is_switch(node) ? port == 0 : port >= 1 && port <= node->port_cnt);
+	if (!t->is_raised || now < t->due)
+		return false;
+	memset(mad, 0, VB_MAD_LEN);
+	vb_mad_hdr_emit(&hdr, mad);
+	vb_notice_emit(&notice, mad);
+	vb_ibcc_key_trap_emit(&t->details, mad);
+	t->count = (t->count + 1) & 0x7fff;
+	t->due = vb_time_after(now, interval);
+	return true;
+}
+
 /* As with the M_Key: a wrong key is counted, and begins the lease, which a right one ends. */
-static bool key_check(struct request *r)
+static bool key_check(struct request *r, const struct vb_mad_hdr *h)
 {
 	struct vb_cca_port *p = r->port;
 	vb_dur lease = p->key.lease * VB_SEC;
@@ -227,6 +300,7 @@ static bool key_check(struct request *r)
 		p->key.violations++;
 	if (lease && p->lease_ends == VB_NEVER)
 		p->lease_ends = vb_time_after(r->now, lease);
+	trap_raise(r, h);
 	return false;
 }
 
@@ -263,11 +337,13 @@ void vb_cca_note_event(struct vb_cca_node *node, uint8_t port, const struct vb_i
 	log->event[0].now = (uint32_t)(at / TICK_NS);
 }
 
-bool vb_cca_handle(struct vb_cca_node *node, uint8_t mad[VB_MAD_LEN], uint8_t in_port, vb_time now)
+bool vb_cca_handle(struct vb_cca_node *node, uint8_t mad[VB_MAD_LEN], uint8_t in_port,
+		   const struct vb_cca_sender *from, vb_time now)
 {
 	struct request r = {.node = node,
 			    .port = &node->port[is_switch(node) ? 0 : in_port],
 			    .mad = mad,
+			    .from = from,
 			    .now = now};
 	struct vb_mad_hdr h;
 
@@ -275,7 +351,9 @@ bool vb_cca_handle(struct vb_cca_node *node, uint8_t mad[VB_MAD_LEN], uint8_t in
 	vb_mad_hdr_parse(&h, mad);
 	r.set = h.method == VB_MAD_METHOD_SET;
 	r.mod = h.attr_mod;
-	if ((!r.set && h.method != VB_MAD_METHOD_GET) || !key_check(&r))
+	if (h.method == VB_MAD_METHOD_TRAP_REPRESS)
+		trap_repress(r.port, h.tid);
+	if ((!r.set && h.method != VB_MAD_METHOD_GET) || !key_check(&r, &h))
 		return false;
 	h.status = h.class_version == VB_IBCC_CLASS_VERSION ? attribute_answer(&r, h.attr_id)
 							    : VB_SMP_BAD_VERSION;

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define METHOD_TRAP_REPRESS 0x07
 #define LED_BIT 0x80
 #define NOTICE_EMPTY 0x7f
 
@@ -167,9 +166,9 @@ struct vb_sma_result vb_sma_handle(struct vb_sma_node *node, uint8_t mad[VB_MAD_
 	get = hdr.method == VB_MAD_METHOD_GET;
 	r.set = hdr.method == VB_MAD_METHOD_SET;
 	r.mod = hdr.attr_mod;
-	known = get || r.set || hdr.method == METHOD_TRAP_REPRESS;
+	known = get || r.set || hdr.method == VB_MAD_METHOD_TRAP_REPRESS;
 	if ((hdr.method & VB_MAD_METHOD_RESPONSE) || !key_check(&r, route.mkey, get || !known) ||
-	    hdr.method == METHOD_TRAP_REPRESS)
+	    hdr.method == VB_MAD_METHOD_TRAP_REPRESS)
 		return result;
 	if (hdr.class_version != VB_SMP_CLASS_VERSION)
 		route.status = VB_SMP_BAD_VERSION;

@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-#define METHOD_TRAP 0x05
-#define TYPE_URGENT 1
-#define TYPE_SECURITY 2
-#define TYPE_INFORMATIONAL 4
-
 struct vb_trap *vb_trap_find(struct vb_traps *t, uint16_t number)
 {
 	for (unsigned i = 0; i < VB_TRAPS_MAX; i++)
@@ -54,9 +49,9 @@ vb_time vb_traps_poll_timeout(const struct vb_traps *t)
 
 static uint8_t notice_type(uint16_t number)
 {
-	return number >= VB_TRAP_MKEY         ? TYPE_SECURITY
-	       : number >= VB_TRAP_CAPABILITY ? TYPE_INFORMATIONAL
-					      : TYPE_URGENT;
+	return number >= VB_TRAP_MKEY         ? VB_NOTICE_SECURITY
+	       : number >= VB_TRAP_CAPABILITY ? VB_NOTICE_INFORMATIONAL
+					      : VB_NOTICE_URGENT;
 }
 
 /* Where details have the LID of the node, which may be given to it after the trap was raised; -1:
@@ -83,7 +78,7 @@ bool vb_traps_poll(struct vb_traps *t, uint8_t mad[VB_MAD_LEN], uint8_t producer
 	struct vb_mad_hdr hdr = {.base_version = VB_MAD_BASE_VERSION,
 				 .mgmt_class = VB_MAD_CLASS_SUBN_LID,
 				 .class_version = VB_SMP_CLASS_VERSION,
-				 .method = METHOD_TRAP,
+				 .method = VB_MAD_METHOD_TRAP,
 				 .attr_id = VB_SMP_NOTICE};
 	struct vb_notice notice = {.is_generic = 1, .producer = producer, .issuer_lid = lid};
 

@@ -98,10 +98,12 @@ static void cca_step(struct world *w, const uint8_t from[VB_MAD_LEN])
 	struct vb_cca_node node = {.port = w->cca_port,
 				   .sw_port = is_switch ? w->sw_port : NULL,
 				   .port_cnt = is_switch ? SWITCH_PORTS : 1};
+	const struct vb_cca_sender sender = {.slid = 5, .qpn = 1};
 	uint8_t mad[VB_MAD_LEN];
 
 	memcpy(mad, from, sizeof mad);
-	(void)vb_cca_handle(&node, mad, 1, w->now);
+	(void)vb_cca_handle(&node, mad, 1, &sender, w->now);
+	(void)vb_cca_poll_trap(&node, node.sw_port ? 0 : 1, mad, VB_NODE_CA, 3, VB_MSEC, w->now);
 	require(w->cca_port[1].limit < VB_CCA_BLOCKS * VB_IBCC_ENTRIES);
 }
 

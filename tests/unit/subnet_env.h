@@ -22,8 +22,8 @@
 enum { HOST_A, SWITCH_A, SWITCH_B, HOST_B };
 
 #define LID(node) (uint16_t)(0x10 + (node))
-#define METHOD_TRAP 0x05
-#define METHOD_TRAP_REPRESS 0x07
+#define METHOD_TRAP VB_MAD_METHOD_TRAP
+#define METHOD_TRAP_REPRESS VB_MAD_METHOD_TRAP_REPRESS
 #define CLASS_VENDOR 0x32
 
 static struct vb_subnet net;

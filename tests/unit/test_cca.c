@@ -17,6 +17,8 @@ static struct vb_ibcc_port_setting sw_port[SWITCH_PORTS + 1];
 static struct vb_cca_node node;
 static uint8_t mad[VB_MAD_LEN];
 static uint64_t key; /* that requests carry */
+static const struct vb_cca_sender sender = {0x1234, 0xabcdef, 0xfe80000000000000,
+					    0x1111222233334444};
 static vb_time now;
 
 static void node_begin(bool is_switch)
@@ -47,7 +49,7 @@ static int ask_at(uint8_t in_port, uint8_t method, uint16_t attr, uint32_t mod)
 
 	vb_mad_hdr_emit(&h, mad);
 	vb_ibcc_set_key(mad, key);
-	if (!vb_cca_handle(&node, mad, in_port, now))
+	if (!vb_cca_handle(&node, mad, in_port, &sender, now))
 		return -1;
 	vb_mad_hdr_parse(&h, mad);
 	assert_int_equal(h.method, VB_MAD_METHOD_GET_RESP);
@@ -91,7 +93,7 @@ static void cca__class(void **state)
 		node_begin(is_switch);
 		memset(mad, 0xff, sizeof mad);
 		assert_int_equal(ask(GET, 1, 0), VB_SMP_GOOD);
-		assert_int_equal(bits_at(64, 0, 32), 0x01020000);
+		assert_int_equal(bits_at(64, 0, 32), 0x01020001);
 		assert_int_equal(bits_at(68, 0, 32), 17);
 		assert_int_equal(mad[255], 0);
 		assert_int_equal(ask(GET, 0x11, 0), VB_SMP_GOOD);
@@ -103,16 +105,133 @@ static void cca__class(void **state)
 		}
 		for (uint16_t attr = 0x10; attr < 0x1a; attr += 9)
 			assert_int_equal(ask(GET, attr, 0), 0x0c);
-		assert_int_equal(ask(SET, 1, 0), 0x0c);
 		assert_int_equal(ask(SET, 0x11, 0), 0x0c);
 		assert_int_equal(ask(SET, 0x13, 0), 0x0c);
 		assert_int_equal(ask(SET, 0x18, 0), 0x0c);
 		assert_int_equal(ask(VB_MAD_METHOD_SEND, 1, 0), -1);
 		assert_int_equal(ask(VB_MAD_METHOD_GET_RESP, 1, 0), -1);
 		vb_mad_hdr_emit(&h, mad);
-		assert_true(vb_cca_handle(&node, mad, 1, now));
+		assert_true(vb_cca_handle(&node, mad, 1, &sender, now));
 		assert_int_equal(mad[5], VB_SMP_BAD_VERSION);
 	}
+}
+
+/* Where traps go, as a manager sets it at port @p. */
+static void trap_to_set(uint8_t p, uint16_t lid)
+{
+	const struct vb_class_port_info info = {.traps = {.prefix = 0xfec0000000000001,
+							  .guid = 0x77,
+							  .sl = 5,
+							  .hop_limit = 9,
+							  .lid = lid,
+							  .pkey = 0x8001,
+							  .qpn = 0x123456,
+							  .qkey = 0x80010000}};
+
+	memset(mad, 0, sizeof mad);
+	vb_class_port_info_emit(&info, mad);
+	assert_int_equal(ask_at(p, SET, 1, 0), VB_SMP_GOOD);
+	assert_int_equal(ask_at(p, GET, 1, 0), VB_SMP_GOOD);
+	/* IBA 13.4.8.1 */
+	assert_int_equal(bits_at(104, 0, 32), 0xfec00000);
+	assert_int_equal(bits_at(116, 0, 32), 0x77);
+	assert_int_equal(bits_at(120, 8, 4), 5);
+	assert_int_equal(bits_at(124, 0, 16), lid);
+	assert_int_equal(bits_at(124, 16, 16), 0x8001);
+	assert_int_equal(bits_at(128, 0, 8), 9);
+	assert_int_equal(bits_at(128, 8, 24), 0x123456);
+	assert_int_equal(bits_at(132, 0, 32), 0x80010000);
+}
+
+static bool trap_poll(uint8_t p)
+{
+	return vb_cca_poll_trap(&node, p, mad, VB_NODE_CA, 0x55, VB_SEC, now);
+}
+
+static void trap_repress(uint64_t tid)
+{
+	struct vb_mad_hdr h = {.base_version = 1,
+			       .mgmt_class = VB_MAD_CLASS_IBCC,
+			       .class_version = 2,
+			       .method = VB_MAD_METHOD_TRAP_REPRESS,
+			       .tid = tid,
+			       .attr_id = 2};
+
+	vb_mad_hdr_emit(&h, mad);
+	assert_false(vb_cca_handle(&node, mad, 1, &sender, now));
+}
+
+/* A wrong key is told to the address in ClassPortInfo, again and again, until that says that it has
+ * heard it. */
+static void cca__trap_of_a_wrong_key(void **state)
+{
+	struct vb_mad_hdr h;
+
+	(void)state;
+	node_begin(false);
+	trap_to_set(1, 0x22);
+	port[1].key.key = KEY;
+	key = KEY + 1;
+	assert_true(vb_cca_poll_timeout(&node) == VB_NEVER);
+	assert_int_equal(ask(SET, 0x17, 0x01020304), -1);
+	assert_true(vb_cca_poll_timeout(&node) == now);
+	assert_false(trap_poll(2));
+	assert_true(trap_poll(1));
+	vb_mad_hdr_parse(&h, mad);
+	assert_int_equal(h.mgmt_class, VB_MAD_CLASS_IBCC);
+	assert_int_equal(h.class_version, 2);
+	assert_int_equal(h.method, VB_MAD_METHOD_TRAP);
+	assert_int_equal(h.attr_id, 2);
+	assert_int_equal(bits_at(64, 0, 8), 0x82);
+	assert_int_equal(bits_at(65, 0, 24), VB_NODE_CA);
+	assert_int_equal(bits_at(68, 0, 16), 0);
+	assert_int_equal(bits_at(70, 0, 16), 0x55);
+	assert_int_equal(bits_at(72, 0, 16), 0);
+	assert_int_equal(bits_at(74, 0, 16), 0x1234);
+	assert_int_equal(bits_at(76, 0, 8), SET);
+	assert_int_equal(bits_at(78, 0, 16), 0x17);
+	assert_int_equal(bits_at(80, 0, 32), 0x01020304);
+	assert_int_equal(bits_at(84, 0, 32), 0xabcdef);
+	assert_int_equal(bits_at(88, 0, 32), 0x01234567);
+	assert_int_equal(bits_at(92, 0, 32), 0x89abcdf0);
+	assert_int_equal(bits_at(96, 0, 32), 0xfe800000);
+	assert_int_equal(bits_at(108, 0, 32), 0x33334444);
+	for (uint32_t i = 1; i < 4; i++) {
+		assert_false(trap_poll(1));
+		assert_true(vb_cca_poll_timeout(&node) == now + VB_SEC);
+		now += VB_SEC;
+		assert_true(trap_poll(1));
+		assert_int_equal(bits_at(72, 0, 16), i);
+	}
+	trap_repress(h.tid + 1);
+	now += VB_SEC;
+	assert_true(trap_poll(1));
+	trap_repress(h.tid);
+	assert_true(vb_cca_poll_timeout(&node) == VB_NEVER);
+	now += VB_SEC;
+	assert_false(trap_poll(1));
+	/* The next one is another; without an address there is none. */
+	assert_int_equal(ask(SET, 0x12, 0), -1);
+	assert_true(trap_poll(1));
+	vb_mad_hdr_parse(&h, mad);
+	trap_repress(h.tid);
+	key = KEY;
+	trap_to_set(1, 0);
+	key = KEY + 1;
+	assert_int_equal(ask(SET, 0x12, 0), -1);
+	assert_true(vb_cca_poll_timeout(&node) == VB_NEVER);
+}
+
+/* A switch has one address, whatever the port. */
+static void cca__trap_of_a_switch(void **state)
+{
+	(void)state;
+	node_begin(true);
+	trap_to_set(7, 0x22);
+	port[0].key.key = KEY;
+	assert_int_equal(ask_at(9, SET, 0x14, 0), -1);
+	assert_true(vb_cca_poll_timeout(&node) == now);
+	assert_true(trap_poll(0));
 }
 
 /* Of a switch the control map says which fields a Set means. */
@@ -381,6 +500,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(cca__class),
+	    cmocka_unit_test(cca__trap_of_a_wrong_key),
+	    cmocka_unit_test(cca__trap_of_a_switch),
 	    cmocka_unit_test(cca__switch_setting),
 	    cmocka_unit_test(cca__ports_of_a_switch),
 	    cmocka_unit_test(cca__adapter_setting),

@@ -507,6 +507,47 @@ static void flow_silence__is_told(void **state)
 	assert_int_equal(details[4], 1);
 }
 
+/* FAB-45: a wrong key of congestion control is told by QP1 to the address in ClassPortInfo, until
+ * that says that it has heard it. */
+static void congestion__wrong_key_is_told(void **state)
+{
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+	struct vb_cca_port *p = &net.node[HOST_B].cca.port[2];
+	struct vb_notice notice;
+	struct vb_mad_hdr h;
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	p->key.key = 5;
+	p->trap_to = (struct vb_class_traps){
+	    .lid = LID(HOST_A), .sl = 3, .pkey = PKEY_DEFAULT, .qpn = 1, .qkey = VB_MAD_QKEY};
+	make_by_lid(VB_MAD_CLASS_IBCC, VB_MAD_METHOD_SET, VB_IBCC_TABLE, LID(HOST_B));
+	assert_false(vb_subnet_send(&net, &m, now));
+	for (int i = 0; i < 2; i++) {
+		assert_true(vb_subnet_poll_timeout(&net) <= now);
+		assert_true(vb_subnet_poll_trap(&net, &m, now));
+		assert_true(m.at.node == HOST_B && m.at.port == 2 && m.sl == 3);
+		assert_true(vb_subnet_send(&net, &m, now));
+		assert_true(m.at.node == HOST_A && !m.on_qp0 && m.src_qp == 1 && m.dst_qp == 1);
+		vb_mad_hdr_parse(&h, m.mad);
+		assert_true(h.mgmt_class == VB_MAD_CLASS_IBCC && h.method == METHOD_TRAP);
+		vb_notice_parse(&notice, m.mad);
+		assert_true(notice.trap == 0 && notice.type == 2 && notice.count == i);
+		assert_int_equal(notice.issuer_lid, LID(HOST_B));
+		assert_int_equal(be16_get(details), LID(HOST_A));
+		assert_int_equal(be32_get(details + 10), 1);
+		now += 100 * VB_SEC;
+	}
+	h.method = METHOD_TRAP_REPRESS;
+	make_by_lid(VB_MAD_CLASS_IBCC, 0, 0, LID(HOST_B));
+	vb_mad_hdr_emit(&h, m.mad);
+	assert_false(vb_subnet_send(&net, &m, now));
+	vb_subnet_handle_timeout(&net, now);
+	assert_false(vb_subnet_poll_trap(&net, &m, now));
+	assert_true(vb_subnet_poll_timeout(&net) == VB_NEVER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +565,7 @@ int main(void)
 	    T(local_changes__are_told),
 	    T(local_changes__that_no_agent_knows),
 	    T(flow_silence__is_told),
+	    T(congestion__wrong_key_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

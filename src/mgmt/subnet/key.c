@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#define QP1 1u
 #define SL_SHIFT 28
 
 /* Places of the details of traps 257 and 258, and of 259. FAB-36 */

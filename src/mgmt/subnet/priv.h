@@ -7,6 +7,7 @@
 #include "mgmt/subnet.h"
 #include "wire/ib/hop.h"
 
+#define QP1 1u
 #define PKEY_DEFAULT 0xffff /* the first P_Key of a port; full member. IBA 10.9.1.2 */
 
 /* The owner has to hear of @changes. */

@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-#define METHOD_TRAP_REPRESS 0x07
-#define QP1 1u
 #define ANSWER_HOP_LIMIT 0xff /* as Linux has it: routers may be on the way back. FAB-06 */
 
 /* Places of a notice's details. FAB-35 */
@@ -119,7 +117,7 @@ static bool serve_smp(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 	r = vb_sma_handle(&n->sma, m->mad, m->at.port, now);
 	if (h.method == VB_MAD_METHOD_SET && r.respond)
 		r.changes |= VB_SMA_SET;
-	if (h.method == METHOD_TRAP_REPRESS && !(r.changes & VB_SMA_MKEY_TRAP))
+	if (h.method == VB_MAD_METHOD_TRAP_REPRESS && !(r.changes & VB_SMA_MKEY_TRAP))
 		vb_trap_repress(&n->traps, h.tid);
 	changes_apply(s, m, &r, now);
 	return r.respond;
@@ -133,6 +131,30 @@ static bool class_is_served(const struct vb_subnet_node *n, uint8_t mgmt_class)
 	       (mgmt_class == VB_MAD_CLASS_DEVICE && n->device.ioc);
 }
 
+/* A manager of congestion control has heard a trap; the other agents of QP1 send none. */
+static bool is_heard(const struct vb_mad_hdr *h)
+{
+	return h->mgmt_class == VB_MAD_CLASS_IBCC && h->method == VB_MAD_METHOD_TRAP_REPRESS;
+}
+
+static bool serve_congestion(struct vb_subnet *s, struct vb_subnet_mad *m, uint8_t method,
+			     vb_time now)
+{
+	struct vb_subnet_node *n = &s->node[m->at.node];
+	struct vb_cca_sender from = {.slid = m->slid, .qpn = m->src_qp};
+	bool is_answered;
+
+	if (m->has_grh) {
+		from.prefix = be64_get(m->sgid);
+		from.guid = be64_get(m->sgid + 8);
+	}
+	if (method == VB_MAD_METHOD_SET)
+		vb_subnet_changed(s, n, VB_SMA_SET);
+	is_answered = vb_cca_handle(&n->cca, m->mad, m->at.port, &from, now);
+	vb_subnet_waits(s, n);
+	return is_answered;
+}
+
 /* The node's own agent answers the MAD that has arrived. False: none does; *is_taken: one had it.
  */
 static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now, bool *is_taken)
@@ -143,9 +165,10 @@ static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now,
 
 	vb_mad_hdr_parse(&h, m->mad);
 	asks = h.method == VB_MAD_METHOD_GET || h.method == VB_MAD_METHOD_SET;
-	*is_taken = m->on_qp0
-			? h.attr_id != VB_SMP_SM_INFO && (asks || h.method == METHOD_TRAP_REPRESS)
-			: asks && m->dst_qp == QP1 && class_is_served(n, h.mgmt_class);
+	*is_taken =
+	    m->on_qp0
+		? h.attr_id != VB_SMP_SM_INFO && (asks || h.method == VB_MAD_METHOD_TRAP_REPRESS)
+		: (asks || is_heard(&h)) && m->dst_qp == QP1 && class_is_served(n, h.mgmt_class);
 	if (!*is_taken)
 		return false;
 	if (m->on_qp0)
@@ -154,11 +177,8 @@ static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now,
 		return vb_device_handle(&n->device, m->mad, m->at.port);
 	if (s->count)
 		s->count(s->count_ctx, m->at.node);
-	if (h.mgmt_class == VB_MAD_CLASS_IBCC) {
-		if (h.method == VB_MAD_METHOD_SET)
-			vb_subnet_changed(s, n, VB_SMA_SET);
-		return vb_cca_handle(&n->cca, m->mad, m->at.port, now);
-	}
+	if (h.mgmt_class == VB_MAD_CLASS_IBCC)
+		return serve_congestion(s, m, h.method, now);
 	is_answered = vb_pma_handle(&n->pma, m->mad, now);
 	vb_subnet_waits(s, n);
 	return is_answered;

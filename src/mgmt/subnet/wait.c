@@ -2,6 +2,7 @@
 /* The nodes of a subnet that something is due for, or that have changes to tell, see subnet.h. */
 #include "base/assert.h"
 #include "mgmt/subnet/priv.h"
+#include "wire/be.h"
 
 /* A list that a node is in at most once. */
 static void list_enter(struct vb_list *list, struct vb_list *n)
@@ -65,13 +66,16 @@ static vb_time node_due(struct vb_subnet_node *n)
 	vb_time trap = vb_traps_poll_timeout(&n->traps);
 	uint8_t number;
 
-	return trap != VB_NEVER && trap_port(n, &number) ? vb_time_min(due, trap) : due;
+	if (trap != VB_NEVER && trap_port(n, &number))
+		due = vb_time_min(due, trap);
+	return vb_time_min(due, vb_cca_poll_timeout(&n->cca));
 }
 
 void vb_subnet_waits(struct vb_subnet *s, struct vb_subnet_node *n)
 {
 	if (vb_sma_poll_timeout(&n->sma) == VB_NEVER && vb_pma_poll_timeout(&n->pma) == VB_NEVER &&
-	    vb_traps_poll_timeout(&n->traps) == VB_NEVER) {
+	    vb_traps_poll_timeout(&n->traps) == VB_NEVER &&
+	    vb_cca_poll_timeout(&n->cca) == VB_NEVER) {
 		list_leave(&n->waits);
 		return;
 	}
@@ -108,6 +112,62 @@ void vb_subnet_handle_timeout(struct vb_subnet *s, vb_time now)
 	}
 }
 
+static vb_dur trap_interval(const struct vb_sma_port *p)
+{
+	return UINT64_C(4096) << p->info.subnet_timeout;
+}
+
+/* A trap of subnet management that is due, to the manager of the port. */
+static bool sma_trap_take(struct vb_subnet *s, struct vb_subnet_node *n, struct vb_subnet_mad *m,
+			  vb_time now)
+{
+	uint8_t number = 0;
+	struct vb_sma_port *p = trap_port(n, &number);
+
+	if (!p)
+		return false;
+	*m = (struct vb_subnet_mad){.at = {(uint32_t)(n - s->node), number},
+				    .on_qp0 = true,
+				    .sl = p->info.sm_sl,
+				    .slid = p->info.lid,
+				    .dlid = p->info.sm_lid,
+				    .pkey = PKEY_DEFAULT};
+	return vb_traps_poll(&n->traps, m->mad, n->sma.info.type, p->info.lid, trap_interval(p),
+			     now);
+}
+
+/* One of congestion control, to the address in ClassPortInfo. FAB-45 */
+static bool cca_trap_take(struct vb_subnet *s, struct vb_subnet_node *n, struct vb_subnet_mad *m,
+			  vb_time now)
+{
+	bool is_switch = n->sma.info.type == VB_NODE_SWITCH;
+
+	for (unsigned i = is_switch ? 0 : 1; i <= (is_switch ? 0u : n->sma.info.port_cnt); i++) {
+		const struct vb_class_traps *to = &n->cca.port[i].trap_to;
+		const struct vb_sma_port *p = &n->sma.port[i];
+
+		*m = (struct vb_subnet_mad){.at = {(uint32_t)(n - s->node), (uint8_t)i},
+					    .has_grh = to->prefix != 0 || to->guid != 0,
+					    .sl = to->sl,
+					    .slid = p->info.lid,
+					    .dlid = to->lid,
+					    .src_qp = QP1,
+					    .dst_qp = to->qpn,
+					    .qkey = to->qkey,
+					    .pkey = to->pkey,
+					    .hop_limit = to->hop_limit};
+		if (m->has_grh) {
+			vb_sma_gid(p, 0, m->sgid);
+			be64_put(m->dgid, to->prefix);
+			be64_put(m->dgid + 8, to->guid);
+		}
+		if (vb_cca_poll_trap(&n->cca, (uint8_t)i, m->mad, n->sma.info.type, p->info.lid,
+				     trap_interval(p), now))
+			return true;
+	}
+	return false;
+}
+
 bool vb_subnet_poll_trap(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 {
 	vb_time due = VB_NEVER;
@@ -116,22 +176,10 @@ bool vb_subnet_poll_trap(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time n
 		return false;
 	for (struct vb_list *l = s->waits.next; l != &s->waits; l = l->next) {
 		struct vb_subnet_node *n = vb_container_of(l, struct vb_subnet_node, waits);
-		uint8_t number = 0;
-		struct vb_sma_port *p = trap_port(n, &number);
-		vb_dur interval;
 
-		due = vb_time_min(due, node_due(n));
-		if (!p)
-			continue;
-		interval = UINT64_C(4096) << p->info.subnet_timeout;
-		*m = (struct vb_subnet_mad){.at = {(uint32_t)(n - s->node), number},
-					    .on_qp0 = true,
-					    .sl = p->info.sm_sl,
-					    .slid = p->info.lid,
-					    .dlid = p->info.sm_lid,
-					    .pkey = PKEY_DEFAULT};
-		if (vb_traps_poll(&n->traps, m->mad, n->sma.info.type, p->info.lid, interval, now))
+		if (sma_trap_take(s, n, m, now) || cca_trap_take(s, n, m, now))
 			return true;
+		due = vb_time_min(due, node_due(n));
 	}
 	s->due = due;
 	return false;

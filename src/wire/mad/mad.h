@@ -22,6 +22,7 @@
 #define VB_MAD_METHOD_GET 0x01
 #define VB_MAD_METHOD_SET 0x02
 #define VB_MAD_METHOD_SEND 0x03
+#define VB_MAD_METHOD_TRAP 0x05
 #define VB_MAD_METHOD_TRAP_REPRESS 0x07
 #define VB_MAD_METHOD_RESPONSE 0x80 /* bit of every response */
 #define VB_MAD_METHOD_GET_RESP 0x81

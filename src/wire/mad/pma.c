@@ -14,8 +14,11 @@
 	    VB_MAD_FIELD(struct vb_pma_counts, value[VB_PMA_##name], VB_PMA_DATA_AT, bit, bits)
 
 static const struct vb_mad_field info_fields[] = {
-    INFO(base_version, 0, 0, 8), INFO(class_version, 1, 0, 8), INFO(cap_mask, 2, 0, 16),
-    INFO(cap_mask2, 4, 0, 27),   INFO(resp_time, 4, 27, 5),
+    INFO(base_version, 0, 0, 8), INFO(class_version, 1, 0, 8),    INFO(cap_mask, 2, 0, 16),
+    INFO(cap_mask2, 4, 0, 27),   INFO(resp_time, 4, 27, 5),       INFO(traps.prefix, 40, 0, 64),
+    INFO(traps.guid, 48, 0, 64), INFO(traps.sl, 56, 8, 4),        INFO(traps.lid, 60, 0, 16),
+    INFO(traps.pkey, 62, 0, 16), INFO(traps.hop_limit, 64, 0, 8), INFO(traps.qpn, 65, 0, 24),
+    INFO(traps.qkey, 68, 0, 32),
 };
 
 /* IBA 16.1.3.5 */

@@ -27,11 +27,21 @@ enum vb_pma_attr {
 #define VB_PMA_CAP_EXTENDED 0x0200 /* PortCountersExtended */
 #define VB_PMA_CAP_XMIT_WAIT 0x1000
 
+#define VB_CLASS_CAP_TRAPS 0x0001 /* of any class: it sends traps to the address in @traps */
+
 struct vb_class_port_info {
 	uint8_t base_version, class_version;
 	uint16_t cap_mask;
 	uint32_t cap_mask2; /* 27 bits */
 	uint8_t resp_time;  /* 4.096 us * 2^n, 5 bits */
+	/* Where traps of the class go. IBA 13.4.8.1 */
+	struct vb_class_traps {
+		uint64_t prefix, guid; /* of the GID; 0: no GRH */
+		uint8_t sl, hop_limit;
+		uint16_t lid; /* 0: no traps are sent */
+		uint16_t pkey;
+		uint32_t qpn, qkey;
+	} traps;
 };
 
 /* Counters of PortCounters; the number is that of the bit which selects the counter. */

@@ -140,9 +140,16 @@ struct vb_sm_info {
 };
 
 /* FAB-30 */
+/* IBA 13.4.8.2 */
+enum vb_notice_type {
+	VB_NOTICE_URGENT = 1,
+	VB_NOTICE_SECURITY = 2,
+	VB_NOTICE_INFORMATIONAL = 4,
+};
+
 struct vb_notice {
 	uint8_t is_generic;
-	uint8_t type;      /* 7 bits */
+	uint8_t type;      /* 7 bits: enum vb_notice_type */
 	uint32_t producer; /* 24 bits: enum vb_node_type */
 	uint16_t trap;
 	uint16_t issuer_lid;

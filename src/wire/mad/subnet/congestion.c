@@ -3,6 +3,7 @@
 #include "wire/mad/subnet/congestion.h"
 
 #include "wire/be.h"
+#include "wire/mad/smp.h"
 
 #include <assert.h>
 
@@ -15,6 +16,14 @@
 static const struct vb_mad_field info_fields[] = {
     FIELD(info, info, 0, 16),
     FIELD(info, table_cap, 16, 8),
+};
+
+#define NOTICE(member, byte, bits)                                                                 \
+	VB_MAD_FIELD(struct vb_ibcc_key_trap, member,                                              \
+		     VB_IBCC_DATA_AT + VB_NOTICE_DETAILS_AT + (byte), 0, bits)
+static const struct vb_mad_field key_trap_fields[] = {
+    NOTICE(slid, 0, 16), NOTICE(method, 2, 8), NOTICE(attr_id, 4, 16), NOTICE(attr_mod, 6, 32),
+    NOTICE(qpn, 11, 24), NOTICE(key, 14, 64),  NOTICE(prefix, 22, 64), NOTICE(guid, 30, 64),
 };
 
 static const struct vb_mad_field key_fields[] = {
@@ -96,6 +105,11 @@ void vb_ibcc_set_key(uint8_t mad[VB_MAD_LEN], uint64_t key)
 void vb_ibcc_info_emit(const struct vb_ibcc_info *i, uint8_t mad[VB_MAD_LEN])
 {
 	vb_mad_fields_write(info_fields, CNT(info_fields), i, mad);
+}
+
+void vb_ibcc_key_trap_emit(const struct vb_ibcc_key_trap *t, uint8_t mad[VB_MAD_LEN])
+{
+	vb_mad_fields_write(key_trap_fields, CNT(key_trap_fields), t, mad);
 }
 
 void vb_ibcc_key_info_parse(struct vb_ibcc_key_info *k, const uint8_t mad[VB_MAD_LEN])

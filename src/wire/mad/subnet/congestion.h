@@ -19,6 +19,7 @@
 
 enum vb_ibcc_attr {
 	VB_IBCC_CLASS_PORT_INFO = VB_MAD_CLASS_PORT_INFO,
+	VB_IBCC_NOTICE = 0x0002,
 	VB_IBCC_INFO = 0x0011,
 	VB_IBCC_KEY_INFO = 0x0012,
 	VB_IBCC_LOG = 0x0013,
@@ -113,6 +114,21 @@ struct vb_ibcc_table {
 	uint16_t limit; /* of the index, in all blocks */
 	uint16_t entry[VB_IBCC_ENTRIES];
 };
+
+/* Notice 0: a request had another CC_Key. The layout is that of Linux, qib_mad.h. */
+#define VB_IBCC_TRAP_KEY 0
+struct vb_ibcc_key_trap {
+	uint16_t slid; /* of the request */
+	uint8_t method;
+	uint16_t attr_id;
+	uint32_t attr_mod;
+	uint32_t qpn; /* that it came from */
+	uint64_t key;
+	uint64_t prefix, guid; /* of its SGID; 0: it had no GRH */
+};
+
+/* The details of the notice. */
+void vb_ibcc_key_trap_emit(const struct vb_ibcc_key_trap *t, uint8_t mad[VB_MAD_LEN]);
 
 uint64_t vb_ibcc_key(const uint8_t mad[VB_MAD_LEN]);
 void vb_ibcc_set_key(uint8_t mad[VB_MAD_LEN], uint64_t key);
