@@ -79,7 +79,7 @@ static uint16_t log_answer(struct request *r)
 
 	memset(r->mad + VB_IBCC_LOG_AT, 0, VB_MAD_LEN - VB_IBCC_LOG_AT);
 	vb_ibcc_log_emit(log, r->mad);
-	/* What has been sent is no longer to be told. */
+	/* Events that have been sent are no longer to be told. */
 	*log = (struct vb_ibcc_log){0};
 	return VB_SMP_GOOD;
 }

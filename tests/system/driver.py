@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs real, unmodified programs on the adapter: on one host and between two.
 
-  driver.py [--build DIR] [--sanitizer address|thread] [--again] [--long] [--list] [-k PATTERN]... [-x] [-v]
+  driver.py [--build DIR] [--sanitizer address|thread] [-j JOBS] [--again] [--long] [--list] [-k PATTERN]...
+            [-x] [-v]
 
 The hosts are network namespaces that this makes itself, as root or in a user namespace. Where neither
 is allowed the cases that need them are skipped. Where the build has a sanitizer, or with
 --sanitizer, the programs get its runtime; what it reports fails the case. With --again a case that fails gets
 one more try, and says so: real programs on a busy machine can starve for longer than the retries of
-a QP last. A sanitizer's report gets none. --long adds the cases that wait for more than a minute; a
+a QP last. A sanitizer's report gets none. With -j several cases run at once, each on hosts of its own: they
+wait more than they compute. Those that look at what else the machine does run alone, after the others. --long adds the cases that wait for more than a minute; a
 pattern of -k that is the name of one does so as well. Closes with "N passed, N failed, N skipped".
 """
 import argparse
+import multiprocessing
 import os
 import re
 import signal
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import time
 import traceback
+from queue import Empty
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -154,10 +158,85 @@ def select(patterns, with_long):
     return chosen
 
 
+def try_case(case, context, again):
+    """(verdict, text), after a second try where that may help."""
+    verdict, text = run_case(case, context)
+    if verdict == "FAIL" and again and f"exit status {SANITIZER_STATUS}" not in text:
+        first = text
+        verdict, text = run_case(case, context)
+        text = f"{text}\nthe first try failed:\n{first}"
+    return verdict, text
+
+
+class Results:
+    """The verdicts of the cases that ran, printed as they come."""
+
+    def __init__(self, is_verbose):
+        self.is_verbose, self.failed, self.count = is_verbose, [], {"ok": 0, "FAIL": 0, "skip": 0}
+
+    def add(self, name, verdict, seconds, text):
+        self.count[verdict] += 1
+        if verdict == "FAIL":
+            self.failed.append(name)
+        if self.is_verbose or text:
+            print(f"{verdict:4} {name} ({seconds:.1f} s)", flush=True)
+            print("".join(f"    {line}\n" for line in text.splitlines()[:120]), end="", flush=True)
+
+    def end(self):
+        if self.failed:
+            print(f"failed: {' '.join(self.failed)}")
+        print(f"{self.count['ok']} passed, {self.count['FAIL']} failed, {self.count['skip']} skipped")
+        return 1 if self.failed else 0
+
+
+def work(args, chosen, place, queue):
+    """Runs the next case that nobody has, on a machine of its own, until there is none."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # A script that starts this in the background has the signal ignored, and so would all programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    machine = Machine()
+    try:
+        context = Context(args.build, machine, args.sanitizer or sanitizer_of(args.build))
+        while True:
+            with place.get_lock():
+                case = chosen[place.value] if place.value < len(chosen) else None
+                place.value += 1
+            if not case:
+                break
+            start = time.monotonic()
+            verdict, text = try_case(case, context, args.again)
+            queue.put((case.name, verdict, time.monotonic() - start, text))
+            if verdict == "FAIL" and args.x:
+                place.value = len(chosen)
+    finally:
+        machine.end()
+
+
+def run_at_once(args, chosen, jobs, results):
+    """Runs the cases in so many processes."""
+    place, queue = multiprocessing.Value("i", 0), multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=work, args=(args, chosen, place, queue)) for _ in range(jobs)]
+    for w in workers:
+        w.start()
+    try:
+        while any(w.is_alive() for w in workers) or not queue.empty():
+            try:
+                results.add(*queue.get(timeout=0.2))
+            except Empty:
+                pass
+    finally:
+        for w in workers:
+            w.terminate()
+            w.join()
+    if any(w.exitcode for w in workers):
+        results.add("driver", "FAIL", 0, "a process that runs cases has ended before its time")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=os.path.join(SOURCE, "build", "release"))
     parser.add_argument("--sanitizer", choices=("address", "thread"))
+    parser.add_argument("-j", metavar="JOBS", type=int, default=1, help="so many cases at once")
     parser.add_argument("--again", action="store_true", help="one more try for a case that fails")
     parser.add_argument("--long", action="store_true", help="the long cases as well")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
@@ -172,35 +251,12 @@ def main():
         return 0
     if not os.access(os.path.join(args.build, "verbena"), os.X_OK):
         sys.exit(f"driver.py: {args.build}/verbena is not there: cmake --build --preset release")
-    count = {"ok": 0, "FAIL": 0, "skip": 0}
-    failed = []
-    machine = Machine()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # A script that starts this in the background has the signal ignored, and so would all programs.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        context = Context(args.build, machine, args.sanitizer or sanitizer_of(args.build))
-        for case in chosen:
-            start = time.monotonic()
-            verdict, text = run_case(case, context)
-            if verdict == "FAIL" and args.again and f"exit status {SANITIZER_STATUS}" not in text:
-                first = text
-                verdict, text = run_case(case, context)
-                text = f"{text}\nthe first try failed:\n{first}"
-            count[verdict] += 1
-            if verdict == "FAIL":
-                failed.append(case.name)
-            if args.v or text:
-                print(f"{verdict:4} {case.name} ({time.monotonic() - start:.1f} s)", flush=True)
-                print("".join(f"    {line}\n" for line in text.splitlines()[:120]), end="", flush=True)
-            if verdict == "FAIL" and args.x:
-                break
-    finally:
-        machine.end()
-    if failed:
-        print(f"failed: {' '.join(failed)}")
-    print(f"{count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
-    return 1 if count["FAIL"] else 0
+    results = Results(args.v)
+    alone = [c for c in chosen if args.j > 1 and c.is_alone]
+    run_at_once(args, [c for c in chosen if c not in alone], max(args.j, 1), results)
+    if alone and not (results.failed and args.x):
+        run_at_once(args, alone, 1, results)
+    return results.end()
 
 
 if __name__ == "__main__":

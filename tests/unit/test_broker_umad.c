@@ -35,6 +35,15 @@ static int dial(void)
 	return sock;
 }
 
+/* The number of the HCA port of network device @name, in a broker that runs; 0: none. */
+static uint32_t port_of(const struct vb_broker_observer *o, const char *name)
+{
+	for (uint32_t i = 0; i < o->host->device_cnt; i++)
+		if (strcmp(o->host->device[i].ifname, name) == 0 && o->host->device[i].ifindex)
+			return i + 1;
+	return 0;
+}
+
 /* Finds the device of "lo". */
 static void lo_find(void)
 {
@@ -42,10 +51,8 @@ static void lo_find(void)
 	struct vb_broker_observer o;
 
 	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
-	lo = lo_index = 0;
-	for (uint32_t i = 0; i < o.host->device_cnt; i++)
-		if (strcmp(o.host->device[i].ifname, "lo") == 0 && o.host->device[i].ifindex)
-			lo = i + 1;
+	lo_index = 0;
+	lo = port_of(&o, "lo");
 	assert_int_not_equal(lo, 0);
 	while (memcmp(o.host->device[lo - 1].gid[lo_index].gid.b, local, sizeof local) != 0)
 		assert_true(++lo_index < VB_GIDS_MAX);
@@ -279,6 +286,51 @@ static void calls__that_are_wrong(void **state)
 	close(sock);
 }
 
+static uint32_t port_await(const struct vb_broker_observer *o, const char *name)
+{
+	for (int ms = 0; port_of(o, name) == 0; ms++) {
+		assert_true(ms < BROKER_PATIENCE_MS);
+		(void)poll(NULL, 0, 1);
+	}
+	return port_of(o, name);
+}
+
+/* MAD-16: so is the file of a device that is gone, also when another one has its place at once. */
+static void file__of_a_device_in_anothers_place(void **state)
+{
+	int sock;
+	struct vb_broker_observer o;
+	struct pollfd p = {.fd = -1};
+	struct vb_fds fds = {.cnt = 0};
+	pid_t broker;
+	uint32_t port;
+
+	(void)state;
+	if (system("ip link add vb0 type veth peer name vb1 2>/dev/null && ip link set vb0 up && "
+		   "ip link set vb1 up"))
+		skip();
+	sock = dial();
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	broker = (pid_t)o.host->broker_pid;
+	port = port_await(&o, "vb0");
+	call.len = 0;
+	assert_int_equal(ask(sock, VB_SUBNET_UMAD_OPEN, 0, port, &fds), 0);
+	p.fd = fds.fd[0];
+	/* It hears of both changes at once. */
+	assert_int_equal(kill(broker, SIGSTOP), 0);
+	assert_int_equal(system("ip link del vb0 && ip link add vb2 type veth peer name vb3 && "
+				"ip link set vb2 up && ip link set vb3 up"),
+			 0);
+	assert_int_equal(kill(broker, SIGCONT), 0);
+	port_await(&o, "vb2");
+	assert_int_equal(poll(&p, 1, BROKER_PATIENCE_MS), 1);
+	assert_true(p.revents & POLLHUP);
+	assert_int_equal(system("ip link del vb2"), 0);
+	vb_broker_observe_end(&o);
+	close(p.fd);
+	close(sock);
+}
+
 /* MAD-16: the file of a broker that has ended is closed from the other end. */
 static void file__of_a_broker_that_ended(void **state)
 {
@@ -312,6 +364,7 @@ int main(void)
 	    cmocka_unit_test(mads__go_by_qp1),
 	    cmocka_unit_test(writes__that_are_refused),
 	    cmocka_unit_test(calls__that_are_wrong),
+	    cmocka_unit_test(file__of_a_device_in_anothers_place),
 	    cmocka_unit_test(file__of_a_broker_that_ended),
 	};
 

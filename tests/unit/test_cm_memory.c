@@ -107,14 +107,27 @@ static void open__of_no_broker(void **state)
 	assert_int_equal(serial, 0);
 }
 
+static int store_seen(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	uint32_t *blocks = ctx;
+
+	if (item->kind == VB_FD_STORE_CHANNELS) {
+		assert_true(item->slot < VB_CM_STORES);
+		*blocks |= 1u << item->slot;
+	}
+	vb_fds_close(fds);
+	return 0;
+}
+
 /* Channels lie in stores by their number, of so many each: every one of them is found, up to the
- * last, and counted in its own. */
+ * last, and counted in its own. The next broker finds each store under its number. */
 static void walk__of_every_store(void **state)
 {
 	static const uint32_t index[] = {0, VB_CM_STORE_CHANNELS - 1, VB_CM_STORE_CHANNELS,
 					 VB_CM_CHANNELS_MAX - 1};
 	static const uint32_t in_store[] = {2, 1, 1};
 	static const uint32_t store[] = {0, 1, VB_CM_STORES - 1};
+	uint32_t blocks = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
@@ -122,6 +135,8 @@ static void walk__of_every_store(void **state)
 	for (uint32_t i = 0; i < VB_CM_STORES; i++)
 		assert_int_equal(slots->channels_fd[i] >= 0,
 				 i == 0 || i == 1 || i == VB_CM_STORES - 1);
+	assert_int_equal(vb_fd_store_walk(slots->fd_store, store_seen, &blocks), 0);
+	assert_int_equal(blocks, 1u | 1u << 1 | 1u << (VB_CM_STORES - 1));
 	vb_cm_memory_close(m);
 	assert_int_equal(vb_cm_memory_open(m, slots), 1);
 	vb_cm_memory_walk(m, on_channel, NULL);

@@ -218,6 +218,7 @@ static void tell__of_trouble(void **state)
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
 	uint32_t qpn = vb_qp_number(qp), seq;
 	const struct vb_qp_history *t;
+	vb_time before;
 
 	(void)state;
 	tell(VB_TRACE_RECOVERED, qpn, 10, 0, 0);
@@ -240,6 +241,12 @@ static void tell__of_trouble(void **state)
 	assert_ptr_equal(vb_qp_histories_find(&slot.explain.histories, qpn), t);
 	assert_int_equal(t->state, VB_QP_HISTORY_RECOVERED);
 	assert_int_equal(slot.explain.seq, seq + 2);
+	/* A QP that is destroyed in its trouble ends now, although its caller passes no time. */
+	tell(VB_TRACE_TIMER_FIRED, qpn, 31, 1, 2);
+	before = vb_clock_now();
+	tell(VB_TRACE_QP_STATE, qpn, 0, VB_QPS_RTS, VB_QPS_RESET);
+	assert_int_equal(t->is_gone, 1);
+	assert_true(t->at >= before && t->at <= vb_clock_now());
 	/* That of a QP which is no more has no view, and is one nevertheless. */
 	tell(VB_TRACE_FAILED, qpn + 0x100, 40, 0, 0);
 	t = vb_qp_histories_find(&slot.explain.histories, qpn + 0x100);

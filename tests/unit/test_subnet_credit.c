@@ -17,7 +17,7 @@ static int setup(void **state)
 /* Time does not pass, so that nobody is taken for one that has stopped. */
 static const vb_time now = VB_SEC;
 
-/* What the receiver has got of each sender. */
+/* The packets that the receiver has got of each sender. */
 static uint32_t got[SENDERS];
 
 static bool receiver_reads(const struct program *to, const struct program *from)

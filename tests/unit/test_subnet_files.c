@@ -3,6 +3,8 @@
  * them. MAD-02 to MAD-05, MAD-08, MAD-11, MAD-12, MAD-17, MAD-23 */
 #include "subnet_files_env.h"
 
+#include <sys/resource.h>
+
 /* A CA has a file for each port, a switch one for port 0. MAD-01 */
 static void files__are_of_ports_that_there_are(void **state)
 {
@@ -367,6 +369,35 @@ static void messages__wait_for_a_reader(void **state)
 	assert_false(f->is_full);
 }
 
+/* Without memory a long message waits, although its socket has room: the file is not to look full,
+ * of which the loop would hear that it has room, again and again. MAD-14 */
+static void messages__without_memory_wait(void **state)
+{
+	static uint8_t bytes[VB_SUBNET_INLINE_MAX + VB_MAD_LEN];
+	const struct vb_mad_message m = {.len = sizeof bytes, .mad = bytes};
+	struct vb_umad_file f = {0};
+	struct vb_subnet_prefix prefix;
+	struct rlimit was, few;
+	struct vb_fds fds;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	f.sock = pair[0];
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){0, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(vb_umad_file_send(&f, &m), -ENOMEM);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(vb_umad_file_send(&f, &m), 0);
+	assert_int_equal(vb_fds_recv(pair[1], &prefix, sizeof prefix, &fds, 0), sizeof prefix);
+	assert_int_equal(fds.cnt, 1);
+	assert_int_equal(prefix.len, prefix.hdr_len + sizeof bytes);
+	vb_fds_close(&fds);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +413,7 @@ int main(void)
 	    P(writes__without_an_answer_leave),
 	    P(writes__come_as_memory),
 	    P(messages__wait_for_a_reader),
+	    cmocka_unit_test(messages__without_memory_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,9 +151,9 @@ static void programs__are_not_believed(void **state)
 	program_end(&b);
 }
 
-/* What a program has sent arrives though it has ended meanwhile, as the last acknowledgement has
- * to; the next one in its slot is another one. What is on its way to a program that ends is
- * dropped. LNK-21 */
+/* Packets that a program has sent arrive though it has ended meanwhile, as the last acknowledgement
+ * has to; the next program in its slot is another one. Packets on their way to a program that ends
+ * are dropped. LNK-21 */
 static void programs__end_with_packets_in_flight(void **state)
 {
 	struct program a, b, c;

@@ -521,7 +521,7 @@ static void congestion__wrong_key_is_told(void **state)
 	hear_all_traps();
 	p->key.key = 5;
 	p->trap_to = (struct vb_class_traps){
-	    .lid = LID(HOST_A), .sl = 3, .pkey = PKEY_DEFAULT, .qpn = 1, .qkey = VB_MAD_QKEY};
+	    .lid = LID(HOST_A), .sl = 3, .pkey = 0xffff, .qpn = 1, .qkey = VB_MAD_QKEY};
 	make_by_lid(VB_MAD_CLASS_IBCC, VB_MAD_METHOD_SET, VB_IBCC_TABLE, LID(HOST_B));
 	assert_false(vb_subnet_send(&net, &m, now));
 	for (int i = 0; i < 2; i++) {

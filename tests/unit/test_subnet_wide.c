@@ -15,7 +15,7 @@ static int wide_begin(void **state)
 
 	(void)state;
 	snprintf(name, sizeof name, "wide-%d-300", (int)getpid());
-	fabric_begin_with(name, "Switch 2 \"S\"\n[1] \"H\"[20]\n[2] \"H\"[16]\n"
+	fabric_begin_with(name, "Switch 4 \"S\"\n[1] \"H\"[20]\n[2] \"H\"[16]\n[3] \"S\"[4]\n"
 				"Ca 20 \"H\"\nCa 1 \"L\"\n");
 	return 0;
 }
@@ -110,7 +110,8 @@ static void ports__that_connections_have_are_the_first(void **state)
 	assert_non_null(env.may_bind_low);
 }
 
-/* Cables have the speed and width of the topology at both ends, also two between the same nodes. */
+/* Cables have the speed and width of the topology at both ends, also two between the same nodes,
+ * and one between two ports of a switch. */
 static void cables__are_those_of_the_topology(void **state)
 {
 	(void)state;

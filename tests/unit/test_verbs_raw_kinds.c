@@ -462,10 +462,29 @@ static void test_mode_is_asked_for_once(void **state)
 	raw_free(&a, &b);
 }
 
+/* A receive WQE has one segment at least, also where the program asks for none. */
+static void test_receives_without_segments(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {.cap = {.max_send_wr = 4, .max_recv_wr = 4},
+					.qp_type = IBV_QPT_RC,
+					.send_cq = cq,
+					.recv_cq = cq};
+	struct raw_end r = {.end = {.cq = cq, .qp = ibv_create_qp(pd, &init)}};
+
+	(void)state;
+	assert_non_null(r.end.qp);
+	assert_int_equal(init.cap.max_recv_sge, 1);
+	raw_show(&r);
+	assert_int_equal(r.qp.rq.stride, 16);
+	end_free(&r.end);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(test_uc),
+	    RAW_TEST(test_receives_without_segments),
 	    RAW_TEST(test_arm),
 	    RAW_TEST(test_wide_entries),
 	    RAW_TEST(test_overrun),

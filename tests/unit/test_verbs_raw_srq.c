@@ -2,6 +2,8 @@
 /* Shared receive queues whose list a program writes by itself, and lists that are none. */
 #include "raw_env.h"
 
+#include <sys/mman.h>
+
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 
 static struct raw_end a, b;
@@ -115,11 +117,59 @@ static void test_srq_broken(void **state)
 	srq_breaks(IBV_QPT_UC, 1);
 }
 
+/* A WRITE takes no receive. One that memory does not take any more is dropped, as on any UC QP, and
+ * the failure of the SRQ ends nothing. IBA 9.9.3 */
+static void test_write_beside_a_broken_srq(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *gone = ibv_reg_mr(pd, p, page, ALL_ACCESS);
+	struct verbs_end from = end_new(IBV_QPT_UC, NULL, NULL),
+			 to = end_new(IBV_QPT_UC, NULL, srq);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+	struct raw_srq s;
+
+	(void)state;
+	verbs_connect(from.qp, to.qp, false);
+	srq_show(&s, srq);
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(IBV_QPT_UC, NULL, NULL);
+	b.end = end_new(IBV_QPT_UC, NULL, srq);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	__atomic_store_n(s.dv.dbrec, htobe32(60000), __ATOMIC_RELEASE);
+	post_send(a.end.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4096, 16);
+	expect_async(IBV_EVENT_SRQ_ERR, srq);
+	expect_async(IBV_EVENT_QP_FATAL, NULL);
+	expect_async(IBV_EVENT_QP_LAST_WQE_REACHED, NULL);
+	assert_non_null(gone);
+	assert_int_equal(munmap(p, page), 0);
+	wr.wr.rdma.remote_addr = (uintptr_t)p;
+	wr.wr.rdma.rkey = gone->rkey;
+	post_send(from.qp, wr, 4096, 16);
+	memset(buf + 4096, 'w', 16);
+	wr.wr.rdma.remote_addr = (uintptr_t)buf + 300000;
+	wr.wr.rdma.rkey = mr->rkey;
+	post_send(from.qp, wr, 4096, 16);
+	while (__atomic_load_n(&buf[300015], __ATOMIC_ACQUIRE) != 'w') {
+		struct ibv_wc wc;
+
+		assert_int_equal(ibv_poll_cq(to.cq, 1, &wc), 0);
+		assert_true(patience_left());
+	}
+	raw_free(&a, &b);
+	ends_free(&from, &to);
+	assert_int_equal(ibv_dereg_mr(gone), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(test_srq),
 	    RAW_TEST(test_srq_broken),
+	    RAW_TEST(test_write_beside_a_broken_srq),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -222,6 +222,24 @@ static void get_event__of_a_closed_descriptor(void **state)
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
+/* A CQ without a channel may be armed: nobody hears of its event. */
+static void req_notify__without_a_channel(void **state)
+{
+	struct verbs_end a, b;
+
+	(void)state;
+	ends_new(&a, &b);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(ibv_req_notify_cq(a.cq, 0), 0);
+		assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+		post_recv(b.qp, i, 0, 64);
+		post_send(a.qp, (struct ibv_send_wr){.wr_id = i, .opcode = IBV_WR_SEND}, 4096, 16);
+		assert_int_equal(wc_next(a.cq).wr_id, i);
+		assert_int_equal(wc_next(b.cq).wr_id, i);
+	}
+	ends_free(&a, &b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +247,7 @@ int main(void)
 	    VERBS_TEST(get_cq_event__leaves_the_next_event),
 	    VERBS_TEST(get_cq_event__of_a_mode_that_has_changed),
 	    VERBS_TEST(get_event__of_a_closed_descriptor),
+	    VERBS_TEST(req_notify__without_a_channel),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The rings of a process that carries the packets of others (link.h): it looks at the next packet
- * of each ring by itself, and leaves it there while it has no room for it. Who has written into a
- * ring is known by the slot, to which it is no longer believed once that has another owner. It
+ * of each ring by itself, and leaves it there while it has no room for it. The
+ * writer of a ring is known by the slot; its packets are dropped once that has another owner. It
  * sends by vb_link_copy(). Its link is that of vb_shm_open(), of which it does not call recv.
  */
 #ifndef VB_LINK_SHM_CARRIER_H

@@ -188,7 +188,7 @@ uint32_t vb_ib_net_run(struct vb_ib_net *n, vb_time until, uint32_t most)
 	return cnt;
 }
 
-/* What a change of the port has dropped is taken back, and what it lets go leaves. */
+/* Takes back the packets that a change of the port has dropped; those that it lets go leave. */
 static void port_settle(struct vb_ib_net *n, uint32_t number)
 {
 	const struct vb_ib_net_port *p = &n->port[number];

@@ -45,7 +45,8 @@ struct vb_ib_switch {
 	uint32_t port_cnt;
 	struct vb_lid_forward forward;
 	const struct vb_sl2vl *sl2vl; /* of a pair of ports: [input * port_cnt + output] */
-	/* What each port has marked, where its end has congestion control; NULL: none has. */
+	/* The packets that each port has marked, where its end has congestion control; NULL: none
+	 * has. */
 	struct vb_ib_marker *marker;
 	struct vb_ib_gate *gate; /* of each port; NULL: there is none */
 	uint32_t damage_ppm;     /* so many of a million packets are damaged inside of it. LNK-10 */

@@ -282,7 +282,8 @@ static void port_follow(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 		levels_follow(v->net.port[number].hca, &cca->port[at.port]);
 	} else {
 		gate_follow(&v->gate[number], sma);
-		marks_follow(&v->marks[number], cca, at.port);
+		if (node_is(d, at.node, VB_NODE_SWITCH))
+			marks_follow(&v->marks[number], cca, at.port);
 	}
 	vb_ib_net_set_state(&v->net, number, link->state,
 			    link->counters.link_downed != v->downs[number]);
@@ -318,7 +319,7 @@ void vb_subnet_live_follow(struct vb_subnet_daemon *d, uint32_t node)
 		port_follow(d, (struct vb_subnet_place){node, p});
 }
 
-/* What has come to a count since it was last taken. */
+/* The difference that has come to a count since it was last taken. */
 static uint64_t count_take(uint64_t now, uint64_t *seen)
 {
 	uint64_t more = now - *seen;

@@ -18,7 +18,7 @@
 #define TURN_NS (2 * VB_MSEC)
 /* A later awakening costs the fabric no more time than this. */
 #define LATE_NS VB_MSEC
-/* What is due by then is not worth sleeping. */
+/* A deadline that near is not worth sleeping. */
 #define DOZE_NS (20 * VB_USEC)
 /* When to look again whether there is room: in a program's ring, in a port. */
 #define RECEIVER_NS (100 * VB_USEC)
@@ -27,14 +27,6 @@
 static vb_time time_at(const struct vb_subnet_live *v, vb_time wall)
 {
 	return v->base + (wall - v->base_wall) / v->scale;
-}
-
-vb_time vb_subnet_live_wall(const struct vb_subnet_live *v, vb_time t)
-{
-	if (t == VB_NEVER)
-		return VB_NEVER;
-	/* Where the clock was held up, the time before is not known exactly. */
-	return t <= v->base ? v->base_wall : v->base_wall + (t - v->base) * v->scale;
 }
 
 static int watch_add(struct vb_subnet_daemon *d, struct vb_watch *w)

@@ -14,7 +14,7 @@
 #include "link/link.h"
 #include "node/subnet/adapter/adapter.h"
 
-/* What the counters of the subnet have of those of a port here. */
+/* The counts of a port here that the counters of the subnet have already. */
 struct vb_subnet_live_seen {
 	struct vb_ib_counters counters;
 	uint64_t relay_errors, not_routed, hops_ended;
@@ -55,11 +55,18 @@ struct vb_subnet_live {
 	bool is_busy, is_parked;
 };
 
+/* When it is, or was, @t, by the clock. */
+static inline vb_time vb_subnet_live_wall(const struct vb_subnet_live *v, vb_time t)
+{
+	if (t == VB_NEVER)
+		return VB_NEVER;
+	/* Where the clock was held up, the time before is not known exactly. */
+	return t <= v->base ? v->base_wall : v->base_wall + (t - v->base) * v->scale;
+}
+
 /* live.c. Opening needs the map and the common memory; it closes what is there. */
 int vb_subnet_live_open(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a);
 void vb_subnet_live_close(struct vb_subnet_daemon *d);
-/* When it is, or was, @t, by the clock. */
-vb_time vb_subnet_live_wall(const struct vb_subnet_live *v, vb_time t);
 /* Does what is due. */
 void vb_subnet_live_step(struct vb_subnet_daemon *d);
 /* The process is about to wait for descriptors, for @ms at most: for how long it may. */

@@ -2,8 +2,8 @@
 /*
  * Packets between the rings of programs and the ports of their nodes, see live.h. A program's
  * packet stays in its ring while its port has no room for it, and one that has arrived stays in the
- * port's buffer while the program's ring has none: so credits reach from program to program. What a
- * program says of itself is not believed: its node and port are those of its slot. Items LNK-03,
+ * port's buffer while the program's ring has none: so credits reach from program to program. A
+ * program is not believed about itself: its node and port are those of its slot. Items LNK-03,
  * LNK-21, FAB-57
  */
 #include "link/shm/carrier.h"
