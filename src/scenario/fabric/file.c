@@ -3,6 +3,7 @@
 #include "scenario/fabric/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +61,68 @@ char *vb_fabric_read_text(const char *path, size_t max, size_t *len)
 	return text;
 }
 
+/* The texts that lines include: they stay until the topology has been read. */
+struct include_text {
+	struct include_text *next;
+	char *text;
+};
+
+struct include_reader {
+	const char *beside; /* the file with the topology, in whose folder names begin */
+	struct include_text *list;
+};
+
+/* A file that is no regular one could keep its reader waiting for ever. */
+static int include_check(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) ? 0 : -EINVAL;
+}
+
+static int include_read(void *ctx, const char *file, const char **text, size_t *len)
+{
+	struct include_reader *r = ctx;
+	const char *slash = strrchr(r->beside, '/');
+	int folder = slash && file[0] != '/' ? (int)(slash + 1 - r->beside) : 0;
+	struct include_text *t;
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof path, "%.*s%s", folder, r->beside, file);
+	int rc = n >= (int)sizeof path ? -ENAMETOOLONG : include_check(path);
+
+	if (rc)
+		return rc;
+	t = calloc(1, sizeof *t);
+	if (!t)
+		return -ENOMEM;
+	t->next = r->list;
+	r->list = t;
+	t->text = vb_fabric_read_text(path, VB_TOPO_TEXT_MAX, len);
+	*text = t->text;
+	return t->text ? 0 : -errno;
+}
+
+static void includes_free(struct include_reader *r)
+{
+	while (r->list) {
+		struct include_text *t = r->list;
+
+		r->list = t->next;
+		free(t->text);
+		free(t);
+	}
+}
+
 int vb_fabric_read_topology(struct vb_topo *topo, const char *arg, char *why, size_t why_size)
 {
-	const struct vb_topo_config config = {
-	    .alloc = vb_topology_alloc, .free = vb_topology_free, .file = arg};
+	struct include_reader includes = {.beside = arg};
+	const struct vb_topo_config config = {.alloc = vb_topology_alloc,
+					      .free = vb_topology_free,
+					      .file = arg,
+					      .include = include_read,
+					      .include_ctx = &includes};
 	char *text;
 	size_t len;
 	int rc;
@@ -78,6 +137,7 @@ int vb_fabric_read_topology(struct vb_topo *topo, const char *arg, char *why, si
 		return rc;
 	}
 	rc = vb_topo_parse(topo, &config, text, len, why, why_size);
+	includes_free(&includes);
 	free(text);
 	return rc;
 }

@@ -12,8 +12,8 @@ void vb_topology_free(void *ctx, void *p);
 /* Reads all of @path, at most @max bytes; to be freed. NULL with errno. */
 char *vb_fabric_read_text(const char *path, size_t max, size_t *len);
 
-/* Reads a file with a topology, or where there is no such file a shape. 0, or a negative errno with
- * a line in @why. */
+/* Reads a file with a topology, or where there is no such file a shape. The names of files that its
+ * lines include begin at its folder. 0, or a negative errno with a line in @why. */
 int vb_fabric_read_topology(struct vb_topo *topo, const char *arg, char *why, size_t why_size);
 
 #endif
