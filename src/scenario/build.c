@@ -143,7 +143,14 @@ static int fabric_make(struct vb_scenario_run *run, const struct vb_scenario *sc
 	err = vb_fabric_create(run->fabric, &topo, &sc->topology.cable, &sc->topology.fabric,
 			       &run->topo, &run->memory, &e);
 	snprintf(e.file, sizeof e.file, "%s", path);
-	return err ? fabric_refuse(p, err, &e) : 0;
+	if (err)
+		return fabric_refuse(p, err, &e);
+	if (run->topo.router_cnt && !sc->link_kind)
+		return refuse(p, -EINVAL,
+			      "has '%s', a router: it joins subnets of InfiniBand, which takes "
+			      "link: infiniband",
+			      vb_fabric_router(run->fabric));
+	return 0;
 }
 
 static int routes_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
@@ -175,6 +182,10 @@ static struct vb_sim_ib_config ib_make(const struct vb_scenario *sc,
 
 static int ib_refuse(const struct part *p, int err)
 {
+	if (err == -EXDEV)
+		return refuse(p, -EINVAL,
+			      "has two subnets whose packets come from one router and go to "
+			      "another: let the ways between them lead through the same ones");
 	if (err != -EINVAL)
 		return no_memory(p, err);
 	return refuse(
@@ -326,6 +337,7 @@ static int group_check(struct vb_scenario_run *run, const struct part *p,
 		       const struct vb_scenario_group *g)
 {
 	uint32_t number = p->number - 1, cnt = g->has_members ? g->member_cnt : run->topo.host_cnt;
+	uint32_t first = g->has_members ? g->member[0] : 0;
 	uint16_t pkey = g->pkey ? g->pkey : VB_PKEY_DEFAULT;
 	struct vb_fabric_error e;
 	int err;
@@ -339,6 +351,11 @@ static int group_check(struct vb_scenario_run *run, const struct part *p,
 		if (vb_sim_pkey_find(run->sim, host, pkey) == UINT16_MAX)
 			return refuse(p, -EINVAL, "has host %u, which is not in partition 0x%04x",
 				      host, pkey);
+		if (vb_sim_subnet(run->sim, host) != vb_sim_subnet(run->sim, first))
+			return refuse(p, -EINVAL,
+				      "has host %u and host %u, which are in two subnets: "
+				      "no router sends on what goes to a group",
+				      first, host);
 	}
 	if (!g->mlid)
 		return 0;

@@ -415,7 +415,7 @@ static const struct vb_scenario defaults = {
 		      .alpha_1024 = 128,
 		      .xon_gap_bytes = 8192},
 	   .red = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000}},
-    .ib = {.lanes = 1, .lane_bytes = 64u << 10, .hoq_life = VB_HOQ_LIFE_MAX + 1},
+    .ib = {.lanes = 1, .lane_bytes = 64u << 10, .hoq_life = VB_HOQ_LIFE_MAX + 1, .hop_limit = 64},
     .lane_of_sl = {VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID,
 		   VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID,
 		   VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID,

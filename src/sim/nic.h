@@ -16,9 +16,11 @@
 /* The state that the NICs of a fabric share. */
 struct vb_nic_group {
 	struct vb_frame_pool *pool;
-	bool carry_data;              /* payloads have bytes */
-	uint32_t address, cnt;        /* of NICs: the first address, and how many there are */
-	const struct vb_sl2vl *sl2vl; /* of InfiniBand: of each NIC, or with step 0 of all */
+	bool carry_data; /* payloads have bytes */
+	/* Of NICs: the first address, and how many there are; of InfiniBand LIDs, those of routers
+	 * among them. */
+	uint32_t address, cnt;
+	const struct vb_sl2vl *sl2vl; /* of InfiniBand: of each NIC by LID, or with step 0 of all */
 	uint32_t sl2vl_step;
 	struct vb_nic *first, *last; /* those whose cores may have something to say */
 	struct vb_tx_batch batch;

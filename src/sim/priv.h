@@ -16,7 +16,7 @@
 #define VB_SIM_NONE UINT32_MAX
 #define VB_SIM_TREES 4u                /* that groups share */
 #define VB_SIM_ADDRESS VB_FLOW_ADDRESS /* of host 0; others follow */
-#define VB_SIM_LID 1u                  /* the same of InfiniBand */
+#define VB_SIM_LID 1u                  /* the same of InfiniBand; of each subnet */
 
 /* Planned changes of cables, the first in time first. */
 struct vb_sim_link_change {
@@ -48,6 +48,19 @@ struct vb_sim_ib {
 	uint8_t *scratch;                   /* of deadlock.h */
 	struct vb_deadlock deadlock;
 	vb_time deadlock_at; /* VB_NEVER: there was none */
+};
+
+/* The subnets of a network with routers, as their managers would have set them. */
+struct vb_sim_subnets {
+	uint32_t cnt;
+	uint32_t router_first;       /* the switch that is the first router */
+	uint32_t lid_cap;            /* LIDs of all subnets are below */
+	uint32_t *of_link;           /* of each cable */
+	uint32_t *of_switch;         /* of each switch; VB_SIM_NONE of routers */
+	uint16_t *lid;               /* of each port: of a switch 0 */
+	uint32_t *port_of;           /* [subnet * lid_cap + LID]: the port; VB_SIM_NONE */
+	struct vb_routers all;       /* router n of these is switch router_first + n */
+	struct vb_ib_router *router; /* of each of them */
 };
 
 /* The parts that each event needs come first: with the configuration before them, and adapters that
@@ -91,6 +104,7 @@ struct vb_sim {
 	uint64_t hops, event_cnt;
 	struct vb_digest digest;
 	struct vb_nic_group nics;
+	struct vb_sim_subnets *subnets; /* NULL: there are no routers, and one subnet */
 	struct vb_sim_config cfg;
 };
 
@@ -149,6 +163,46 @@ static inline uint32_t vb_sim_watch_id(const struct vb_sim *s)
 {
 	return vb_sim_links_id(s) + 1;
 }
+
+/* The node of port @id of a topology. */
+static inline uint32_t vb_sim_node_at(const struct vb_sim_topo *t, uint32_t id)
+{
+	return id & 1 ? t->link[id / 2].b : t->link[id / 2].a;
+}
+
+static inline uint64_t vb_sim_prefix(uint32_t subnet)
+{
+	return VB_PREFIX_FIRST + subnet;
+}
+
+/* Switch @sw is a router. */
+static inline bool vb_sim_is_router(const struct vb_sim *s, uint32_t sw)
+{
+	return s->subnets && sw >= s->subnets->router_first;
+}
+
+/* network/subnets.c: subnets and LIDs of cfg.topo, when its ports are there. -EINVAL: a switch is
+ * in two subnets, there are more than VB_HOP_SUBNETS_MAX, or more hosts and routers in one than
+ * LIDs. */
+int vb_sim_subnets_create(struct vb_sim *s);
+void vb_sim_subnets_destroy(struct vb_sim *s);
+/* The LID of a host in its subnet, and above those of all hosts and routers. */
+uint16_t vb_sim_lid(const struct vb_sim *s, uint32_t host);
+uint32_t vb_sim_lid_cap(const struct vb_sim *s);
+/* The GID of a host, in a network with routers. */
+struct vb_gid vb_sim_port_gid(const struct vb_sim *s, uint32_t host);
+/* The host that a GID of such a network is of; VB_SIM_NONE: of none. */
+uint32_t vb_sim_port_host(const struct vb_sim *s, const struct vb_gid *gid);
+/* The DLID of packets to host @to in @subnet: its LID there, or that of the router which leads to
+ * it. */
+uint16_t vb_sim_dlid(const struct vb_sim *s, uint32_t subnet, uint32_t to);
+/* The port, from 1 on, by which router @sw sends packets for host @to on that came by port @in, and
+ * their next DLID. With @in 0 they come from some other subnet. 0: it leads nowhere. */
+uint8_t vb_sim_router_step(const struct vb_sim *s, uint32_t sw, uint32_t in, uint32_t to,
+			   uint16_t *dlid);
+/* -EXDEV: packets from one subnet to another come from another router there than the one to which
+ * answers go, and connections know their peers by that. */
+int vb_sim_subnets_check(const struct vb_sim *s);
 
 /* network/ib.c: makes the ports and switches of InfiniBand, when the others are there. */
 int vb_sim_ib_create(struct vb_sim *s);

@@ -16,11 +16,25 @@ uint32_t vb_sim_host_of(const struct vb_gid *gid)
 	return vb_gid_is_multicast(gid) ? UINT32_MAX : vb_address(gid) - VB_SIM_ADDRESS;
 }
 
-uint32_t vb_sim_receiver(const struct vb_path *path)
+uint32_t vb_sim_receiver(const struct vb_sim *s, uint32_t from, const struct vb_path *path)
 {
+	const struct vb_sim_subnets *n = s->subnets;
+	uint32_t port;
+
 	if (!vb_path_has_lid(path))
 		return vb_sim_host_of(&path->dgid);
-	return path->dlid >= VB_LID_MULTICAST ? UINT32_MAX : path->dlid - VB_SIM_LID;
+	if (path->dlid >= VB_LID_MULTICAST)
+		return UINT32_MAX;
+	if (!n)
+		return path->dlid - VB_SIM_LID;
+	if (vb_path_has_grh(path))
+		return vb_sim_port_host(s, &path->dgid);
+	if (path->dlid >= n->lid_cap)
+		return UINT32_MAX;
+	port = n->port_of[(size_t)vb_sim_subnet(s, from) * n->lid_cap + path->dlid];
+	return port != VB_SIM_NONE && s->port[port].at_host
+		   ? vb_sim_host_number(s, (const struct vb_nic *)s->port[port].owner)
+		   : UINT32_MAX;
 }
 
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class)
@@ -46,6 +60,7 @@ struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, 
 {
 	uint32_t a, b;
 	uint8_t sl = traffic_class % VB_SL_CNT;
+	struct vb_path p;
 
 	if (!s->ib)
 		return vb_sim_path(from, to, udp_sport, traffic_class);
@@ -58,10 +73,17 @@ struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, 
 	}
 	if (s->ib->layer && a != VB_SIM_NONE && b != VB_SIM_NONE)
 		sl = s->ib->layer[(size_t)a * s->switch_cnt + b];
-	return (struct vb_path){.slid = (uint16_t)(VB_SIM_LID + from),
-				.dlid = (uint16_t)(VB_SIM_LID + to),
-				.port = 1,
-				.sl = sl};
+	p = (struct vb_path){.slid = vb_sim_lid(s, from),
+			     .dlid = vb_sim_dlid(s, vb_sim_subnet(s, from), to),
+			     .port = 1,
+			     .sl = sl};
+	/* LNK-06: a GRH where the way leaves the subnet, and only there. */
+	if (vb_sim_subnet(s, from) != vb_sim_subnet(s, to)) {
+		p.sgid = vb_sim_port_gid(s, from);
+		p.dgid = vb_sim_port_gid(s, to);
+		p.hop_limit = s->cfg.ib.hop_limit;
+	}
+	return p;
 }
 
 uint16_t vb_sim_pkey_index(const struct vb_sim *s, uint32_t from, uint32_t to)
@@ -217,13 +239,33 @@ static vb_dur frame_ns(const struct vb_sim *s, uint64_t rate_bps, uint64_t frame
 	return ((frame + frame_gap(s)) * 8000000 + rate_bps / 1000 - 1) / (rate_bps / 1000);
 }
 
+/* The same through subnets, by the tables of their switches and by routers; @dlid as it is there.
+ */
+static const struct vb_port *routed_way_next(const struct vb_sim *s, const struct vb_port *p,
+					     uint32_t to, uint16_t *dlid)
+{
+	const struct vb_port *in = &s->port[vb_sim_peer(p->id)];
+	const struct vb_switch *sw = vb_sim_switch_at(s, in);
+	uint8_t port;
+
+	if (!sw)
+		return NULL;
+	port = vb_sim_is_router(s, s->switch_of[in->id])
+		   ? vb_sim_router_step(s, s->switch_of[in->id], in->number + 1, to, dlid)
+		   : s->ib->sw[s->switch_of[in->id]].forward.unicast[*dlid];
+	return port == 0 || port == VB_PORT_NONE ? NULL : sw->port[port - 1];
+}
+
 /* A port of the way to host @to, given the one that came before; NULL at the end. Where there is a
  * choice, the first one: cables of one tier are alike. */
-static const struct vb_port *way_next(const struct vb_sim *s, const struct vb_port *p, uint32_t to)
+static const struct vb_port *way_next(const struct vb_sim *s, const struct vb_port *p, uint32_t to,
+				      uint16_t *dlid)
 {
 	const struct vb_switch *sw = vb_sim_switch_at(s, &s->port[vb_sim_peer(p->id)]);
 	const uint32_t *ports;
 
+	if (s->subnets)
+		return routed_way_next(s, p, to, dlid);
 	if (!sw || vb_forward_hops(&sw->forward, VB_SIM_ADDRESS + to, &ports) == 0)
 		return NULL;
 	return sw->port[ports[0]];
@@ -247,9 +289,10 @@ vb_dur vb_sim_ideal_ns(const struct vb_sim *s, uint32_t from, uint32_t to, uint6
 			 pkts * (frame_bytes(s, from, to, VB_BTH_LEN + 64) - 64 + frame_gap(s)) -
 			 frame_gap(s);
 	uint64_t slowest = UINT64_MAX;
+	uint16_t dlid = vb_sim_route(s, from, to, 0, 0).dlid;
 	vb_dur ns = 0;
 
-	for (const struct vb_port *p = s->host[from].port; p; p = way_next(s, p, to)) {
+	for (const struct vb_port *p = s->host[from].port; p; p = way_next(s, p, to, &dlid)) {
 		if (p->rate_bps < slowest)
 			slowest = p->rate_bps;
 		ns += p->cable.delay + frame_ns(s, p->rate_bps, longest);

@@ -62,7 +62,9 @@ struct vb_sim_config {
 /* -EINVAL: the topology is not connected, a host has not exactly one cable, a rate is out of range,
  * or the switch memory is smaller than its reserves and headroom; of InfiniBand: a switch has more
  * than 254 ports, there are more hosts than LIDs, a lane's buffer is smaller than a packet, or the
- * ways take more layers than there are lanes. */
+ * ways take more layers than there are lanes; there are routers and links of Ethernet, or routes,
+ * or a switch in two subnets. -EXDEV: packets between two subnets go to one router of theirs and
+ * come by another one, which connections do not take. */
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg);
 void vb_sim_destroy(struct vb_sim *s);
 /* Of the switch with the most, bytes of reserves and headroom: its memory is larger. 0: no memory.
@@ -98,21 +100,23 @@ const struct vb_counters *vb_sim_counters(const struct vb_sim *s, uint32_t host)
 struct vb_gid vb_sim_gid(uint32_t host);
 /* The host of a GID; UINT32_MAX: it is of a group. */
 uint32_t vb_sim_host_of(const struct vb_gid *gid);
-/* The host that packets by @path go to; UINT32_MAX: a group. */
-uint32_t vb_sim_receiver(const struct vb_path *path);
+/* The host that packets of host @from by @path go to; UINT32_MAX: a group, or nobody. */
+uint32_t vb_sim_receiver(const struct vb_sim *s, uint32_t from, const struct vb_path *path);
 /* The path of a packet from one host to another: of RoCE, where ECMP follows @udp_sport, or, in a
- * simulation of InfiniBand, by LID, where the lower bits of @traffic_class are the service level.
- */
+ * simulation of InfiniBand, by LID, where the lower bits of @traffic_class are the service level;
+ * into another subnet by the LID of a router and with a GRH. */
 struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, uint16_t udp_sport,
 			    uint8_t traffic_class);
+/* The subnet of a host: 0, unless routers join several. */
+uint32_t vb_sim_subnet(const struct vb_sim *s, uint32_t host);
 /* The entry of the P_Key table of @from whose partition @to is in, too; 0: there is none such. */
 uint16_t vb_sim_pkey_index(const struct vb_sim *s, uint32_t from, uint32_t to);
 /* The entry of the P_Key table of @host that is of the partition of @pkey, full or limited;
  * UINT16_MAX: it is not in that one. Of RoCE 0. */
 uint16_t vb_sim_pkey_find(const struct vb_sim *s, uint32_t host, uint16_t pkey);
 /* A host joins a group, from 0 to VB_SIM_GROUPS - 1: switches of InfiniBand send it what goes
- * there. Those of RoCE send that to every host. -EINVAL: there is no such host or group; -ENOMEM.
- */
+ * there. Those of RoCE send that to every host. -EINVAL: there is no such host or group, or a
+ * member is in another subnet; -ENOMEM. */
 int vb_sim_join(struct vb_sim *s, uint32_t group, uint32_t host);
 /* The partition that the MGID of a group names from now on; the default one unless said. */
 void vb_sim_set_group_pkey(struct vb_sim *s, uint32_t group, uint16_t pkey);

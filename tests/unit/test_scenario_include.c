@@ -104,7 +104,7 @@ static void expect_error(const char *text, int err, const char *end_of_why)
 	assert_string_equal(why, want);
 }
 
-/* What is no file, or a pipe that nobody writes into; a file that includes itself; what is wrong in
+/* A folder, or a pipe that nobody writes into; a file that includes itself; what is wrong in
  * a file that is included. */
 static void topology__refuses_files(void **state)
 {

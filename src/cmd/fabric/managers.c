@@ -13,9 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The prefix of the first subnet, of several; the others count on. They are site-local, for routers
- * forward nothing from or to OpenSM's default. IBA 4.1.1 */
-#define PREFIX_FIRST UINT64_C(0xfec0000000000001)
 #define ROUTES_FILE "prefix-routes.conf"
 #define OPTIONS_FILE "opensm.conf"
 
@@ -80,7 +77,7 @@ static struct vb_router_port planned_port(const void *ctx, struct vb_router_at a
 	const struct plan *p = ctx;
 	uint32_t k = subnet_at(p, at.router, at.port);
 
-	return (struct vb_router_port){.prefix = PREFIX_FIRST + k,
+	return (struct vb_router_port){.prefix = VB_PREFIX_FIRST + k,
 				       .guid = p->topo->node[at.router].port[at.port].guid,
 				       .is_up = k != VB_TOPO_NO_SUBNET};
 }
@@ -105,8 +102,8 @@ static int routes_write(const struct plan *p, uint32_t k, const struct vb_manage
 	for (uint32_t to = 0; to < p->cnt; to++) {
 		struct vb_router_at by;
 
-		if (vb_routers_find(&all, PREFIX_FIRST + k, PREFIX_FIRST + to, &by))
-			fprintf(f, "0x%016" PRIx64 " 0x%016" PRIx64 "\n", PREFIX_FIRST + to,
+		if (vb_routers_find(&all, VB_PREFIX_FIRST + k, VB_PREFIX_FIRST + to, &by))
+			fprintf(f, "0x%016" PRIx64 " 0x%016" PRIx64 "\n", VB_PREFIX_FIRST + to,
 				p->topo->node[by.router].port[by.port].guid);
 	}
 	return fclose(f) ? -errno : 0;
@@ -120,7 +117,7 @@ static int options_write(uint32_t k, const struct vb_manager *m)
 	if (!f)
 		return -errno;
 	fprintf(f, "subnet_prefix 0x%016" PRIx64 "\nprefix_routes_file %s/" ROUTES_FILE "\n",
-		PREFIX_FIRST + k, m->folder);
+		VB_PREFIX_FIRST + k, m->folder);
 	return fclose(f) ? -errno : 0;
 }
 
@@ -139,7 +136,7 @@ static bool subnet_prepare(struct vb_managers *all, const struct vb_cmd *cmd, co
 	if (!vb_manager_prepare(m, cmd, &p->topo->node[node]))
 		return false;
 	all->guid[all->cnt] = p->topo->node[node].port[port].guid;
-	all->prefix[all->cnt++] = PREFIX_FIRST + k;
+	all->prefix[all->cnt++] = VB_PREFIX_FIRST + k;
 	rc = routes_write(p, k, m);
 	if (!rc)
 		rc = options_write(k, m);

@@ -12,6 +12,7 @@
 #include "cmd/fabric/route_groups.h"
 #include "node/subnet/client.h"
 #include "node/subnet/daemon.h"
+#include "wire/mad/smp.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -222,11 +223,29 @@ static int fabric_run(struct routing_run *w, const struct vb_topo *topo)
 	return rc;
 }
 
+/* The name of the first router; NULL: there is none. */
+static const char *topology_router(const struct vb_topo *topo)
+{
+	for (uint32_t i = 0; i < topo->node_cnt; i++)
+		if (topo->node[i].type == VB_NODE_ROUTER)
+			return topo->node[i].name;
+	return NULL;
+}
+
 int vb_fabric_route(const struct vb_cmd *cmd, const struct vb_topo *topo,
 		    const struct vb_fabric_route *r)
 {
 	struct routing_run w = {.cmd = cmd, .r = r};
 	const struct sigaction act = {.sa_handler = on_signal};
+	const char *router = topology_router(topo);
+
+	if (router) {
+		vb_cmd_error(cmd,
+			     "'%s' is a router, and OpenSM's tables are of one subnet: the "
+			     "simulator makes those of several itself",
+			     router);
+		return EXIT_FAILED;
+	}
 
 	if (mkdir(r->out, 0777) != 0 && errno != EEXIST) {
 		vb_cmd_error(cmd, "'%s': %s", r->out, strerror(errno));

@@ -23,7 +23,7 @@ static struct vb_av av_of(const struct vb_path *p)
 			      .flow_label = p->flow_label,
 			      .traffic_class = p->traffic_class,
 			      .hop_limit = p->hop_limit,
-			      .grh = !has_lid,
+			      .grh = vb_path_has_grh(p),
 			      .extended = true,
 			      .dgid = p->dgid};
 }

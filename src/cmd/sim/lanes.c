@@ -47,6 +47,26 @@ bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t 
 	return true;
 }
 
+static uint64_t packets_sent(const struct vb_sim_ib_stats *st)
+{
+	uint64_t cnt = 0;
+
+	for (uint32_t vl = 0; vl < st->lane_cnt; vl++)
+		cnt += st->lane[vl].tx_pkts;
+	return cnt;
+}
+
+static void router_add(struct vb_sim_lanes *l, const struct vb_sim_ib_stats *st)
+{
+	if (st->lid == 0)
+		return;
+	l->router_ports++;
+	l->routed += packets_sent(st);
+	l->not_routed += st->not_routed;
+	l->hops_ended += st->hops_ended;
+	l->misrouted += st->misrouted;
+}
+
 bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
 {
 	struct vb_sim_ib_stats st;
@@ -69,6 +89,7 @@ bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
 		l->becns += st.becns;
 		if (st.index_max > l->index_max)
 			l->index_max = st.index_max;
+		router_add(l, &st);
 		l->lane_cnt = st.lane_cnt;
 		l->capacity = st.capacity;
 		for (uint32_t vl = 0; vl < st.lane_cnt; vl++) {
@@ -108,6 +129,12 @@ void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run)
 			"partitions     switches bar %" PRIu64 " packets that come in, %" PRIu64
 			" that go out\n",
 			l.barred_in, l.barred_out);
+	if (l.router_ports)
+		fprintf(f,
+			"routers        send %" PRIu64 " packets on; %" PRIu64
+			" at the end of their hop limit, %" PRIu64 " not routed, %" PRIu64
+			" to another LID\n",
+			l.routed, l.hops_ended, l.not_routed, l.misrouted);
 	for (uint32_t vl = 0; vl < l.lane_cnt; vl++)
 		fprintf(f,
 			"  lane %-2u      %" PRIu64 " packets, %" PRIu64
@@ -174,6 +201,10 @@ void vb_sim_write_lanes_json(FILE *f, const struct vb_scenario_run *run)
 		      {"congestion_index_max", l.index_max},
 		      {"barred_in", l.barred_in},
 		      {"barred_out", l.barred_out},
+		      {"routed", l.routed},
+		      {"not_routed", l.not_routed},
+		      {"hops_ended", l.hops_ended},
+		      {"misrouted", l.misrouted},
 		      {"buffer_blocks", l.capacity}};
 
 	fputs("  \"infiniband\": {", f);
@@ -206,4 +237,19 @@ void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct
 				st.lane[vl].tx_pkts, st.lane[vl].tx_bytes, st.lane[vl].buffer_max,
 				st.capacity, st.counters.xmit_wait_ns);
 	}
+}
+
+void vb_sim_write_routers(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
+{
+	struct vb_sim_ib_stats st;
+
+	(void)r;
+	fputs("router,cable,prefix,lid,sent_on,hops_ended,not_routed,misrouted\n", f);
+	for (uint32_t i = 0; i < vb_sim_port_cnt(run->sim); i++)
+		if (vb_sim_ib_port_stats(run->sim, i, &st) && st.lid != 0)
+			fprintf(f,
+				"%u,%u,0x%016" PRIx64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64
+				",%" PRIu64 "\n",
+				node_of(run, i), i / 2, st.prefix, st.lid, packets_sent(&st),
+				st.hops_ended, st.not_routed, st.misrouted);
 }

@@ -27,6 +27,12 @@ static void fill_credits(struct vb_page *p, const struct vb_scenario_run *run)
 		vb_page_item(p, "Barred by P_Key",
 			     "%" PRIu64 " packets that came in, %" PRIu64 " that went out",
 			     l.barred_in, l.barred_out);
+	if (l.router_ports)
+		vb_page_item(p, "Routers",
+			     "%" PRIu64 " packets sent on, %" PRIu64
+			     " at the end of their hop limit, %" PRIu64 " not routed, %" PRIu64
+			     " to another LID",
+			     l.routed, l.hops_ended, l.not_routed, l.misrouted);
 	for (uint32_t vl = 0; vl < l.lane_cnt; vl++) {
 		char name[16];
 

@@ -3,6 +3,7 @@
 #include "cmd/sim/sim.h"
 #include "export/pcapng.h"
 #include "traffic/comment/fault.h"
+#include "wire/ib/grh.h"
 #include "wire/ib/lrh.h"
 #include "wire/ib/vcrc.h"
 #include "wire/icrc.h"
@@ -13,7 +14,8 @@
 #include <string.h>
 
 #define PACKET_MAX                                                                                 \
-	(VB_LRH_LEN + VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN + VB_VCRC_LEN)
+	(VB_LRH_LEN + VB_GRH_LEN + VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN +        \
+	 VB_VCRC_LEN)
 
 static void note_error(struct vb_sim_record *rec, const char *what, int err)
 {
@@ -53,23 +55,42 @@ static void packet_copy(const struct vb_frame *pkt, uint8_t *out)
 	memset(out + there, 0, pkt->len - there);
 }
 
+/* The GRH of a packet that has one. The marks of congestion are in the BTH: what the adapter makes
+ * of them is not on the wire. */
+static void grh_bytes(const struct vb_frame *pkt, uint8_t *out)
+{
+	const struct vb_grh grh = {.sgid = pkt->path.sgid,
+				   .dgid = pkt->path.dgid,
+				   .flow_label = pkt->path.flow_label,
+				   .pay_len = (uint16_t)(pkt->len + VB_ICRC_LEN),
+				   .version = 6,
+				   .next_header = VB_GRH_NEXT_HEADER,
+				   .hop_limit = pkt->path.hop_limit};
+
+	vb_grh_emit(&grh, out);
+}
+
 /* A packet of InfiniBand, LRH through VCRC. A damaged packet has wrong CRCs. */
 static uint32_t ib_packet_bytes(const struct vb_frame *pkt, uint8_t *out)
 {
+	bool has_grh = vb_path_has_grh(&pkt->path);
 	const struct vb_lrh lrh = {.vl = pkt->prio,
 				   .sl = pkt->path.sl,
-				   .lnh = VB_LNH_LOCAL,
+				   .lnh = has_grh ? VB_LNH_GLOBAL : VB_LNH_LOCAL,
 				   .dlid = pkt->path.dlid,
 				   .slid = pkt->path.slid,
 				   .words = (uint16_t)((pkt->frame_len - VB_VCRC_LEN) / 4)};
+	uint8_t *bth = out + VB_LRH_LEN + (has_grh ? VB_GRH_LEN : 0);
 	uint32_t crc;
 
 	vb_lrh_emit(&lrh, out);
-	packet_copy(pkt, out + VB_LRH_LEN);
-	crc = vb_icrc_start_local(out);
-	crc = vb_icrc_headers(crc, out + VB_LRH_LEN, pkt->hdr_len);
-	crc = vb_icrc_bytes(crc, out + VB_LRH_LEN + pkt->hdr_len, pkt->len - pkt->hdr_len);
-	vb_icrc_finish(pkt->corrupt ? ~crc : crc, out + VB_LRH_LEN + pkt->len);
+	if (has_grh)
+		grh_bytes(pkt, out + VB_LRH_LEN);
+	packet_copy(pkt, bth);
+	crc = has_grh ? vb_icrc_start_global(out + VB_LRH_LEN) : vb_icrc_start_local(out);
+	crc = vb_icrc_headers(crc, bth, pkt->hdr_len);
+	crc = vb_icrc_bytes(crc, bth + pkt->hdr_len, pkt->len - pkt->hdr_len);
+	vb_icrc_finish(pkt->corrupt ? ~crc : crc, bth + pkt->len);
 	vb_vcrc_put(out + pkt->frame_len - VB_VCRC_LEN,
 		    vb_vcrc(out, pkt->frame_len - VB_VCRC_LEN) ^ pkt->corrupt);
 	return pkt->frame_len;

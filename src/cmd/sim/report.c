@@ -197,7 +197,8 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 	} file[] = {{"summary.json", write_summary},
 		    {"flows.csv", write_flows},
 		    {"ports.csv", write_ports},
-		    {"lanes.csv", vb_sim_write_lanes}};
+		    {"lanes.csv", vb_sim_write_lanes},
+		    {"routers.csv", vb_sim_write_routers}};
 	struct vb_sim_ib_stats st;
 	bool is_ib = vb_sim_ib_port_stats(run->sim, 0, &st);
 	int err = 0;
@@ -205,9 +206,9 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 	for (size_t i = 0; !err && i < sizeof file / sizeof file[0]; i++) {
 		struct vb_whole_file w;
 
-		if (file[i].write == vb_sim_write_lanes && !is_ib)
+		if ((file[i].write == vb_sim_write_lanes && !is_ib) ||
+		    (file[i].write == vb_sim_write_routers && run->topo.router_cnt == 0))
 			continue;
-
 		snprintf(path, path_len, "%s/%s", dir, file[i].name);
 		err = vb_whole_file_begin(&w, path);
 		if (err)

@@ -20,6 +20,9 @@ struct vb_sim_lanes {
 	uint64_t barred_in, barred_out; /* packets, by the P_Keys of ports of switches */
 	uint64_t bad, ended_bad;        /* packets with errors; with the end of a bad one */
 	uint32_t index_max;             /* of congestion control */
+	/* Ports of routers; packets that left by them, and those that went no further. */
+	uint32_t router_ports;
+	uint64_t routed, not_routed, hops_ended, misrouted;
 	uint32_t lane_cnt, capacity;
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
 };
@@ -28,15 +31,15 @@ bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
 /* "at 50.0 us: 12 lane 0 -> 13 lane 0 -> 12", as far as there is room; false: there was none. */
 bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t size);
 
-/* lanes.c: the lines of InfiniBand behind it, the member of summary.json, and lanes.csv; of
- * Ethernet nothing. */
+/* lanes.c: the lines of InfiniBand behind it, the member of summary.json, lanes.csv, and
+ * routers.csv; of Ethernet nothing. */
 void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run);
 void vb_sim_write_lanes_json(FILE *f, const struct vb_scenario_run *run);
 void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
+void vb_sim_write_routers(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
 
-/* summary.json, flows.csv and ports.csv, of InfiniBand also lanes.csv, in @dir. 0, or a negative
- * errno with the file's name in
- * @path. */
+/* summary.json, flows.csv and ports.csv, of InfiniBand also lanes.csv, with routers routers.csv, in
+ * @dir. 0, or a negative errno with the file's name in @path. */
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
 		 char *path, size_t path_len);
 

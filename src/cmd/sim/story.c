@@ -109,7 +109,7 @@ void vb_story_explain(const struct vb_stories *s, const struct vb_story *story,
 
 	if (vb_hca_view(vb_sim_hca(s->run->sim, story->host), story->history.qpn, in.now, &view))
 		in.view = &view;
-	there = vb_sim_receiver(&story->history.view.attr.path);
+	there = vb_sim_receiver(s->run->sim, story->host, &story->history.view.attr.path);
 	if (there < s->run->topo.host_cnt) {
 		bool found = vb_hca_view(vb_sim_hca(s->run->sim, there),
 					 story->history.view.attr.dest_qpn, in.now, &other);

@@ -217,7 +217,7 @@ static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hd
 static uint32_t origin_of(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt,
 			  const struct vb_hdr *hdr)
 {
-	uint32_t receiver = vb_sim_receiver(&pkt->path), to;
+	uint32_t receiver = vb_sim_receiver(w->run->sim, host, &pkt->path), to;
 
 	if (receiver == UINT32_MAX)
 		return vb_hdr_opcode(hdr)->ext & VB_EXT_DETH ? end_of(w, host, hdr->deth.sqpn)

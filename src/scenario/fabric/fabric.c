@@ -2,6 +2,8 @@
 /* A topology of nodes and ports as one of hosts and switches, see fabric.h. */
 #include "scenario/fabric/fabric.h"
 
+#include "base/assert.h"
+#include "wire/ib/hop.h"
 #include "wire/ib/rate.h"
 #include "wire/mad/smp.h"
 
@@ -12,9 +14,10 @@
 
 #define ROW 256u /* of f->number */
 
-static bool is_switch(const struct vb_topo_node *n)
+/* A node of its own, where an adapter is a host for each port. */
+static bool is_relay(const struct vb_topo_node *n)
 {
-	return n->type == VB_NODE_SWITCH;
+	return n->type == VB_NODE_SWITCH || n->type == VB_NODE_ROUTER;
 }
 
 static bool has_cable(const struct vb_topo_node *n, unsigned port)
@@ -31,25 +34,17 @@ static unsigned cable_cnt(const struct vb_topo_node *n)
 	return cnt;
 }
 
-/* The simulator has one subnet: the first router with a cable, NULL: there is none. */
-static const struct vb_topo_node *router_find(const struct vb_fabric *f)
-{
-	for (uint32_t i = 0; i < f->topo.node_cnt; i++)
-		if (f->topo.node[i].type == VB_NODE_ROUTER && cable_cnt(&f->topo.node[i]))
-			return &f->topo.node[i];
-	return NULL;
-}
-
-/* Hosts are ports of adapters, switches are nodes; what has no cable is not there. */
+/* Hosts are ports of adapters, switches and routers are nodes; what has no cable is not there. */
 static void nodes_count(struct vb_fabric *f)
 {
 	for (uint32_t i = 0; i < f->topo.node_cnt; i++) {
 		unsigned cables = cable_cnt(&f->topo.node[i]);
 
-		if (is_switch(&f->topo.node[i]))
+		if (is_relay(&f->topo.node[i]))
 			f->switch_cnt += cables > 0;
 		else
 			f->host_cnt += cables;
+		f->router_cnt += f->topo.node[i].type == VB_NODE_ROUTER && cables > 0;
 	}
 }
 
@@ -70,25 +65,35 @@ static void guid_add(struct vb_fabric *f, uint64_t guid, uint32_t node)
 	f->guid[f->guid_cnt++] = (struct vb_fabric_guid){guid, node};
 }
 
+/* Switch or router @sw is node @i of the topology. */
+static void relay_number(struct vb_fabric *f, uint32_t sw, uint32_t i)
+{
+	const struct vb_topo_node *n = &f->topo.node[i];
+
+	f->node[f->host_cnt + sw] = i;
+	guid_add(f, n->node_guid, f->host_cnt + sw);
+	if (n->type == VB_NODE_SWITCH && n->port[0].guid != n->node_guid)
+		guid_add(f, n->port[0].guid, f->host_cnt + sw);
+}
+
 /* @first: of each node of topo the host of its first cable, or the switch. */
 static void nodes_number(struct vb_fabric *f, uint32_t *first)
 {
-	uint32_t host = 0, sw = 0;
+	uint32_t host = 0, sw = 0, router = f->switch_cnt - f->router_cnt;
 
 	for (uint32_t i = 0; i < f->topo.node_cnt; i++) {
 		const struct vb_topo_node *n = &f->topo.node[i];
 
 		if (cable_cnt(n) == 0)
 			continue;
-		first[i] = is_switch(n) ? f->host_cnt + sw : host;
-		if (is_switch(n)) {
-			f->node[f->host_cnt + sw] = i;
-			guid_add(f, n->node_guid, f->host_cnt + sw);
-			if (n->port[0].guid != n->node_guid)
-				guid_add(f, n->port[0].guid, f->host_cnt + sw);
-			sw++;
+		first[i] = host;
+		if (is_relay(n)) {
+			uint32_t at = n->type == VB_NODE_ROUTER ? router++ : sw++;
+
+			first[i] = f->host_cnt + at;
+			relay_number(f, at, i);
 		}
-		for (unsigned p = 1; !is_switch(n) && p <= n->port_cnt; p++) {
+		for (unsigned p = 1; !is_relay(n) && p <= n->port_cnt; p++) {
 			if (!has_cable(n, p))
 				continue;
 			f->node[host] = i;
@@ -131,7 +136,7 @@ static uint32_t end_at(const struct vb_fabric *f, const uint32_t *first, uint32_
 	const struct vb_topo_node *n = &f->topo.node[i];
 	uint32_t at = first[i];
 
-	for (unsigned p = 1; !is_switch(n) && p < port; p++)
+	for (unsigned p = 1; !is_relay(n) && p < port; p++)
 		at += has_cable(n, p);
 	return at;
 }
@@ -145,6 +150,14 @@ static void port_number(struct vb_fabric *f, uint32_t end, unsigned port)
 	f->number[(size_t)end * ROW + port] = (uint8_t)++f->port_cnt[end];
 }
 
+/* The cable of that port is counted at its other end, which comes before. */
+static bool is_other_end(const struct vb_fabric *f, uint32_t i, unsigned port)
+{
+	const struct vb_topo_port *p = &f->topo.node[i].port[port];
+
+	return p->peer < i || (p->peer == i && p->peer_port < port);
+}
+
 /* The cable of that port, unless the other end has it. */
 static int cable_add(struct vb_fabric *f, const uint32_t *first, uint32_t i, unsigned port,
 		     const struct vb_cable *cable, const struct vb_cable *trunk,
@@ -155,7 +168,7 @@ static int cable_add(struct vb_fabric *f, const uint32_t *first, uint32_t i, uns
 	bool at_host = a < f->host_cnt || b < f->host_cnt;
 	struct vb_cable c = at_host ? *cable : *trunk;
 
-	if (p->peer < i || (p->peer == i && p->peer_port < port))
+	if (is_other_end(f, i, port))
 		return 0;
 	if (p->peer == i) {
 		snprintf(err->text, sizeof err->text, "port %u of '%s' leads to the same node",
@@ -169,6 +182,49 @@ static int cable_add(struct vb_fabric *f, const uint32_t *first, uint32_t i, uns
 	out->link[out->link_cnt++] = b < f->host_cnt ? (struct vb_sim_topo_link){b, a, c}
 						     : (struct vb_sim_topo_link){a, b, c};
 	return 0;
+}
+
+/* The subnets of cables, where routers join them. */
+static int subnets_add(const struct vb_fabric *f, uint32_t *first, uint32_t *subnet, uint32_t *more,
+		       struct vb_sim_topo *out, struct vb_fabric_error *err)
+{
+	uint32_t cnt = vb_topo_subnets(&f->topo, first, subnet, more), link = 0;
+
+	if (cnt > VB_HOP_SUBNETS_MAX) {
+		snprintf(err->text, sizeof err->text,
+			 "there are %u subnets, and routers look at %u at most", cnt,
+			 VB_HOP_SUBNETS_MAX);
+		return -EINVAL;
+	}
+	/* In the order in which cables were added. */
+	for (uint32_t i = 0; i < f->topo.node_cnt; i++)
+		for (unsigned p = 1; p <= f->topo.node[i].port_cnt; p++)
+			if (has_cable(&f->topo.node[i], p) && !is_other_end(f, i, p))
+				out->subnet[link++] = subnet[first[i] + p - 1];
+	VB_ASSERT_ALL(link == out->link_cnt);
+	out->router_cnt = f->router_cnt;
+	return 0;
+}
+
+static int subnets_make(const struct vb_fabric *f, struct vb_sim_topo *out,
+			const struct vb_sim_memory *m, struct vb_fabric_error *err)
+{
+	size_t ports = (size_t)vb_topo_port_cnt(&f->topo) + 1;
+	uint32_t *first, *subnet, *more;
+	int bad = -ENOMEM;
+
+	if (f->router_cnt == 0)
+		return 0;
+	out->subnet = m->alloc(m->ctx, ((size_t)out->link_cnt + 1) * sizeof *out->subnet);
+	first = calloc((size_t)f->topo.node_cnt + 1, sizeof *first);
+	subnet = calloc(ports, sizeof *subnet);
+	more = calloc(ports, sizeof *more);
+	if (out->subnet && first && subnet && more)
+		bad = subnets_add(f, first, subnet, more, out, err);
+	free(first);
+	free(subnet);
+	free(more);
+	return bad;
 }
 
 static uint32_t root_of(uint32_t *up, uint32_t i)
@@ -228,19 +284,13 @@ int vb_fabric_create(struct vb_fabric *f, struct vb_topo *topo, const struct vb_
 		     const struct vb_cable *trunk, struct vb_sim_topo *out,
 		     const struct vb_sim_memory *m, struct vb_fabric_error *err)
 {
-	const struct vb_topo_node *router;
 	int bad;
 
 	*f = (struct vb_fabric){.topo = *topo};
 	*topo = (struct vb_topo){0};
 	*err = (struct vb_fabric_error){.line = 0};
 	nodes_count(f);
-	router = router_find(f);
-	if (router) {
-		snprintf(err->text, sizeof err->text,
-			 "'%s' is a router, and the simulator has one subnet", router->name);
-		bad = -EINVAL;
-	} else if (f->host_cnt == 0) {
+	if (f->host_cnt == 0) {
 		snprintf(err->text, sizeof err->text, "no adapter has a cable");
 		bad = -EINVAL;
 	} else {
@@ -249,10 +299,18 @@ int vb_fabric_create(struct vb_fabric *f, struct vb_topo *topo, const struct vb_
 	if (!bad)
 		bad = cables_add(f, cable, trunk, out, m, err);
 	if (!bad)
+		bad = subnets_make(f, out, m, err);
+	if (!bad)
 		bad = parts_check(f, out, err);
 	if (!bad)
 		qsort(f->guid, f->guid_cnt, sizeof *f->guid, guid_compare);
 	return bad;
+}
+
+const char *vb_fabric_router(const struct vb_fabric *f)
+{
+	return f->router_cnt ? vb_fabric_name(f, f->host_cnt + f->switch_cnt - f->router_cnt)
+			     : NULL;
 }
 
 const char *vb_fabric_name(const struct vb_fabric *f, uint32_t node)

@@ -23,9 +23,10 @@ struct vb_fabric_guid {
 
 struct vb_fabric {
 	struct vb_topo topo;
-	uint32_t host_cnt, switch_cnt;
-	uint32_t *node; /* of each host, then of each switch: its index in topo */
-	uint8_t *port;  /* of each host: its port there */
+	uint32_t host_cnt;
+	uint32_t switch_cnt, router_cnt; /* routers are the last ones among switches */
+	uint32_t *node;                  /* of each host, then of each switch: its index in topo */
+	uint8_t *port;                   /* of each host: its port there */
 	/* Of each switch and each of its ports: number in the simulator + 1; 0: no cable. Rows of
 	 * 256. */
 	uint8_t *number;
@@ -51,13 +52,15 @@ struct vb_fabric_error {
 };
 
 /* fabric.c: takes @topo, also after an error. Cables have the rates of the topology and the delays
- * of @cable at hosts, of @trunk between switches. */
+ * of @cable at hosts, of @trunk between switches; with routers also their subnets. */
 int vb_fabric_create(struct vb_fabric *f, struct vb_topo *topo, const struct vb_cable *cable,
 		     const struct vb_cable *trunk, struct vb_sim_topo *out,
 		     const struct vb_sim_memory *m, struct vb_fabric_error *err);
 void vb_fabric_free(struct vb_fabric *f);
 /* The name of a node as the simulator counts. */
 const char *vb_fabric_name(const struct vb_fabric *f, uint32_t node);
+/* The name of the first router; NULL: there is none. */
+const char *vb_fabric_router(const struct vb_fabric *f);
 /* The first of f->guid with @guid, NULL: no node or port has it. */
 const struct vb_fabric_guid *vb_fabric_find(const struct vb_fabric *f, uint64_t guid);
 
@@ -80,7 +83,8 @@ int vb_fabric_check_group(const struct vb_fabric *f, uint32_t group, const uint3
 			  uint32_t member_cnt, struct vb_fabric_error *err);
 
 /* routes.c: reads the tables in the folder @path, or from the file @path the forwarding tables
- * alone; f->routes is made. @lanes: of each link, which have to suffice. */
+ * alone; f->routes is made. @lanes: of each link, which have to suffice. A fabric with routers is
+ * refused: such tables are of one subnet. */
 int vb_fabric_read_routes(struct vb_fabric *f, const char *path, uint32_t lanes,
 			  struct vb_fabric_error *err);
 

@@ -85,6 +85,13 @@ int vb_fabric_read_routes(struct vb_fabric *f, const char *path, uint32_t lanes,
 
 	*err = (struct vb_fabric_error){.line = 0};
 	snprintf(err->file, sizeof err->file, "%s", path);
+	if (f->router_cnt) {
+		snprintf(err->text, sizeof err->text,
+			 "'%s' is a router, and such tables are of one subnet: without them the "
+			 "simulator makes those of each",
+			 vb_fabric_router(f));
+		return -EINVAL;
+	}
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		for (size_t i = 0; !bad && i < sizeof tables / sizeof tables[0]; i++) {
 			if (tables[i].of_groups && !groups)

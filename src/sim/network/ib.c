@@ -72,6 +72,19 @@ static void map_fill(struct vb_sl2vl *m, const struct vb_sim_ib_config *c)
 		m->vl[sl] = (uint8_t)(c->lane_of_sl[sl] ? c->lane_of_sl[sl] - 1u : sl % c->lanes);
 }
 
+static void hosts_create(struct vb_sim *s)
+{
+	s->nics.sl2vl = s->ib->sl2vl;
+	if (s->cfg.ib.routes && s->cfg.ib.routes->host_sl2vl) {
+		s->nics.sl2vl = s->cfg.ib.routes->host_sl2vl;
+		s->nics.sl2vl_step = 1;
+	}
+	for (uint32_t i = 0; i < s->host_cnt; i++) {
+		end_create(s, &s->ib->end[i], s->host[i].port);
+		vb_nic_set_infiniband(&s->host[i], &s->ib->end[i]);
+	}
+}
+
 /* The most ports that a switch has. */
 static uint32_t ports_max(const struct vb_sim *s)
 {
@@ -87,7 +100,7 @@ static void switches_create(struct vb_sim *s)
 	const struct vb_sim_ib_routes *routes = s->cfg.ib.routes;
 	struct vb_sim_ib *ib = s->ib;
 	struct vb_ib_end *e = ib->end + s->host_cnt;
-	uint32_t lids = VB_SIM_LID + s->host_cnt;
+	uint32_t lids = vb_sim_lid_cap(s);
 
 	for (uint32_t i = 0; i < s->switch_cnt; i++) {
 		uint32_t ports = s->sw[i].port_cnt;
@@ -101,6 +114,8 @@ static void switches_create(struct vb_sim *s)
 		ib->sw[i].forward = (struct vb_lid_forward){.unicast = ib->lft + (size_t)i * lids,
 							    .unicast_cap = (uint16_t)lids,
 							    .unicast_top = (uint16_t)(lids - 1)};
+		if (vb_sim_is_router(s, i))
+			ib->sw[i].router = &s->subnets->router[i - s->subnets->router_first];
 		e += ports;
 	}
 }
@@ -139,7 +154,7 @@ static int congestion_create(struct vb_sim *s)
 	return ib->source && ib->marker ? 0 : -ENOMEM;
 }
 
-/* Sources of hosts, markers of the ports of switches. */
+/* Sources of hosts, markers of the ports of switches; routers make no marks. */
 static void congestion_give(struct vb_sim *s)
 {
 	struct vb_sim_ib *ib = s->ib;
@@ -151,7 +166,7 @@ static void congestion_give(struct vb_sim *s)
 		ib->end[i].inject_at = VB_NEVER;
 	}
 	for (uint32_t i = 0; ib->marker && i < s->switch_cnt; i++) {
-		for (uint32_t p = 0; p < ib->sw[i].port_cnt; p++)
+		for (uint32_t p = 0; p < ib->sw[i].port_cnt && !vb_sim_is_router(s, i); p++)
 			ib->sw[i].end[p].congestion = &s->cfg.ib.congestion;
 		ib->sw[i].marker = m;
 		m += ib->sw[i].port_cnt;
@@ -191,8 +206,9 @@ static int gates_create(struct vb_sim *s)
 
 int vb_sim_ib_create(struct vb_sim *s)
 {
-	size_t most = ports_max(s), lids = VB_SIM_LID + s->host_cnt;
+	size_t most = ports_max(s), lids = vb_sim_lid_cap(s);
 	struct vb_sim_ib *ib;
+	int err;
 
 	if (!config_is_good(s))
 		return -EINVAL;
@@ -220,22 +236,15 @@ int vb_sim_ib_create(struct vb_sim *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < most * most; i++)
 		map_fill(&ib->sl2vl[i], &s->cfg.ib);
-	s->nics.sl2vl = ib->sl2vl;
-	if (s->cfg.ib.routes && s->cfg.ib.routes->host_sl2vl) {
-		s->nics.sl2vl = s->cfg.ib.routes->host_sl2vl;
-		s->nics.sl2vl_step = 1;
-	}
-	for (uint32_t i = 0; i < s->host_cnt; i++) {
-		end_create(s, &ib->end[i], s->host[i].port);
-		vb_nic_set_infiniband(&s->host[i], &ib->end[i]);
-	}
+	hosts_create(s);
 	switches_create(s);
 	hops_create(s);
 	congestion_give(s);
 	if (gates_create(s))
 		return -ENOMEM;
 	vb_eventq_set(&s->events, vb_sim_watch_id(s), WATCH_NS);
-	return vb_sim_ib_route(s);
+	err = vb_sim_subnets_check(s);
+	return err ? err : vb_sim_ib_route(s);
 }
 
 void vb_sim_ib_destroy(struct vb_sim *s)
@@ -293,12 +302,25 @@ bool vb_sim_ib_is_over(const struct vb_sim *s)
 	       s->change_cnt == 0;
 }
 
+static void router_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st)
+{
+	const struct vb_ib_end *e = end_of(s, &s->port[port]);
+
+	st->lid = s->subnets->lid[port];
+	st->prefix = vb_sim_prefix(s->subnets->of_link[port / 2]);
+	st->misrouted = e->misrouted;
+	st->not_routed = e->not_routed;
+	st->hops_ended = e->hops_ended;
+}
+
 static void switch_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st)
 {
 	const struct vb_ib_switch *sw;
 
 	if (s->port[port].at_host)
 		return;
+	if (vb_sim_is_router(s, s->switch_of[port]))
+		router_stats(s, port, st);
 	sw = &s->ib->sw[s->switch_of[port]];
 	for (uint32_t p = 0; p < sw->port_cnt; p++)
 		st->relay_errors += sw->end[p].relay_errors;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The properties of a simulated network of InfiniBand: lanes and their buffers, arbitration, and
- * how its switches find ways. Its hosts have the LIDs 1, 2 ... in their order.
+ * how its switches find ways. Its hosts have the LIDs 1, 2 ... in their order; where routers join
+ * several subnets each subnet has its own, and then those of its routers' ports.
  */
 #ifndef VB_SIM_NETWORK_IB_H
 #define VB_SIM_NETWORK_IB_H
@@ -49,6 +50,7 @@ struct vb_sim_ib_config {
 	uint32_t enforce;                      /* enum vb_sim_enforce, with pkey */
 	const struct vb_sim_ib_routes *routes; /* as long as the simulation; NULL: by routing */
 	uint32_t routing;                      /* enum vb_sim_routing */
+	uint8_t hop_limit;                     /* of packets into other subnets */
 	struct vb_ib_congestion congestion;    /* threshold 0: there is none */
 	uint32_t lanes;                        /* data lanes of each link: 1, 2, 4, 8 or 15 */
 	uint32_t lane_bytes;                   /* buffer of a lane at each input */
@@ -76,6 +78,11 @@ struct vb_sim_ib_stats {
 	 * in by any port of the switch and had no way. */
 	uint64_t rcv_constraint_errors, xmit_constraint_errors, relay_errors;
 	uint64_t damaged; /* packets that the switch has damaged, whatever the port */
+	/* Of a port of a router: its LID, else 0, and the prefix of its subnet; packets that came
+	 * in there for another LID; without a GRH or a way; at the end of their hop limit. */
+	uint16_t lid;
+	uint64_t prefix;
+	uint64_t misrouted, not_routed, hops_ended;
 	uint32_t lane_cnt;
 	uint32_t capacity; /* of a lane's buffer, blocks */
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];

@@ -131,6 +131,15 @@ void vb_sim_ib_groups_follow(struct vb_sim *s)
 			group_fill(s, g);
 }
 
+/* All members are in one subnet: routers send nothing on that goes to a group. */
+static bool is_in_reach(const struct vb_sim *s, uint32_t group, uint32_t host)
+{
+	for (uint32_t i = 0; s->subnets && i < s->host_cnt; i++)
+		if (s->ib->member[i] >> group & 1 && vb_sim_subnet(s, i) != vb_sim_subnet(s, host))
+			return false;
+	return true;
+}
+
 int vb_sim_join(struct vb_sim *s, uint32_t group, uint32_t host)
 {
 	int err;
@@ -140,6 +149,8 @@ int vb_sim_join(struct vb_sim *s, uint32_t group, uint32_t host)
 	if (!s->ib)
 		return 0;
 	err = tables_create(s);
+	if (!err && !is_in_reach(s, group, host))
+		err = -EINVAL;
 	if (err)
 		return err;
 	s->ib->member[host] |= UINT64_C(1) << group;
@@ -185,7 +196,9 @@ struct vb_path vb_sim_group_path(const struct vb_sim *s, uint32_t from, uint32_t
 	p.dgid = vb_sim_group_gid(s, group);
 	if (!s->ib)
 		return p;
-	p.slid = (uint16_t)(VB_SIM_LID + from);
+	if (s->subnets)
+		p.sgid = vb_sim_port_gid(s, from);
+	p.slid = vb_sim_lid(s, from);
 	p.dlid = vb_sim_group_lid(s, group);
 	p.sl = traffic_class % VB_SL_CNT;
 	p.traffic_class = 0;

@@ -2,7 +2,9 @@
 /*
  * Fills the forwarding tables of InfiniBand switches as subnet managers do: by shortest ways, by
  * ways that go up and then down a tree, or by shortest ways whose pairs of switches are put into
- * layers so that no layer has a ring of waiting links. Schroeder et al., Autonet, 1991; Skeie et
+ * layers so that no layer has a ring of waiting links. In a network with routers each subnet has
+ * tables of its own; layers are of ways from end to end, for packets keep their service level at
+ * routers. Schroeder et al., Autonet, 1991; Skeie et
  * al., LASH, 2002; Domke et al., DFSSSP, 2011
  */
 #include "base/assert.h"
@@ -17,18 +19,27 @@ struct routing {
 	struct vb_sim *s;
 	uint32_t *dist;  /* to the destination */
 	uint32_t *down;  /* the same, of ways that only go down */
-	uint32_t *rank;  /* from switch 0 */
+	uint32_t *rank;  /* from the first switch of the subnet */
 	uint32_t *queue; /* of switches */
 	uint32_t *used;  /* LIDs that leave by a port, by its number in the simulation */
+	uint16_t *first; /* of each switch the first LID of its hosts */
 	uint64_t *after; /* layers: [layer][hop] bits of the hops that ways take behind it */
 	uint8_t *seen;   /* of hops, in a search */
 	uint32_t words;  /* of a row of after */
 };
 
-/* The switch that port @p of @at leads to, or VB_SIM_NONE. */
+/* A way to a host: where that is in another subnet, first to a router. */
+struct routing_way {
+	uint32_t host;
+	uint16_t dlid;
+};
+
+/* The switch that port @p of @at leads to, or VB_SIM_NONE. A router ends the subnet. */
 static uint32_t switch_behind(const struct routing *r, uint32_t at, uint32_t p)
 {
-	return vb_sim_switch_behind(r->s, r->s->sw[at].port[p]);
+	uint32_t next = vb_sim_switch_behind(r->s, r->s->sw[at].port[p]);
+
+	return next != VB_SIM_NONE && vb_sim_is_router(r->s, next) ? VB_SIM_NONE : next;
 }
 
 /* Switch @a is above @b. */
@@ -37,12 +48,12 @@ static bool is_above(const struct routing *r, uint32_t a, uint32_t b)
 	return r->rank[a] != r->rank[b] ? r->rank[a] < r->rank[b] : a < b;
 }
 
-/* Steps from each switch to @to; with @up_only by links that go up from @to. */
-static void search_run(struct routing *r, uint32_t to, uint32_t *dist, bool up_only)
+/* Steps from each switch to @to; with @up_only by links that go up from @to. Those that were found
+ * before stay. */
+static void search_more(struct routing *r, uint32_t to, uint32_t *dist, bool up_only)
 {
 	uint32_t head = 0, tail = 0;
 
-	memset(dist, 0xff, r->s->switch_cnt * sizeof *dist);
 	dist[to] = 0;
 	r->queue[tail++] = to;
 	while (head < tail) {
@@ -58,6 +69,21 @@ static void search_run(struct routing *r, uint32_t to, uint32_t *dist, bool up_o
 			r->queue[tail++] = next;
 		}
 	}
+}
+
+static void search_run(struct routing *r, uint32_t to, uint32_t *dist, bool up_only)
+{
+	memset(dist, 0xff, r->s->switch_cnt * sizeof *dist);
+	search_more(r, to, dist, up_only);
+}
+
+/* In each subnet the first switch is the top. */
+static void ranks_fill(struct routing *r)
+{
+	search_run(r, 0, r->rank, false);
+	for (uint32_t at = 1; r->s->subnets && at < r->s->subnets->router_first; at++)
+		if (r->rank[at] == FAR)
+			search_more(r, at, r->rank, false);
 }
 
 /* Steps of ways that go up as far as they have to, and then down. A switch above is asked
@@ -119,51 +145,106 @@ static uint8_t port_choose(struct routing *r, uint32_t at)
 	return (uint8_t)(best + 1);
 }
 
-static void lid_fill(struct routing *r, uint32_t host, const struct vb_forward_site *site)
+/* The switch is in the subnet of @site, to which ways lead. */
+static bool is_within(const struct routing *r, uint32_t at, const struct vb_forward_site *site)
+{
+	const struct vb_sim_subnets *n = r->s->subnets;
+
+	return !n || n->of_switch[at] == n->of_switch[site->subnet];
+}
+
+/* Ways to @lid at @site: those to the LID @like, unless that is 0. */
+static void lid_fill(struct routing *r, uint32_t lid, const struct vb_forward_site *site,
+		     uint16_t like)
 {
 	struct vb_sim_ib *ib = r->s->ib;
-	uint32_t lid = VB_SIM_LID + host;
-	/* All hosts of a switch go one way in layers, which are of pairs of switches. */
-	bool spreads = r->s->cfg.ib.routing != VB_SIM_LAYERS;
 
 	for (uint32_t at = 0; at < r->s->switch_cnt; at++) {
 		uint8_t *entry = &ib->sw[at].forward.unicast[lid];
 
+		if (!is_within(r, at, site))
+			continue;
 		if (at == site->subnet)
 			*entry = (uint8_t)(site->port + 1);
-		else if (!spreads && host > 0 && site[-1].subnet == site->subnet)
-			*entry = ib->sw[at].forward.unicast[lid - 1];
+		else if (like)
+			*entry = ib->sw[at].forward.unicast[like];
 		else
 			*entry = port_choose(r, at);
+	}
+}
+
+/* Distances of ways to a switch. */
+static void ways_search(struct routing *r, uint32_t to)
+{
+	if (r->s->cfg.ib.routing == VB_SIM_UP_DOWN)
+		up_down_run(r, to);
+	else
+		search_run(r, to, r->dist, false);
+}
+
+/* The ports of routers have LIDs as hosts have. */
+static void routers_fill(struct routing *r)
+{
+	const struct vb_sim *s = r->s;
+
+	for (uint32_t id = 0; s->subnets && id < s->port_cnt; id++) {
+		const struct vb_port *far = &s->port[vb_sim_peer(id)];
+		struct vb_forward_site site;
+
+		if (s->port[id].at_host || !vb_sim_is_router(s, s->switch_of[id]) || far->at_host ||
+		    vb_sim_is_router(s, s->switch_of[far->id]))
+			continue;
+		site = (struct vb_forward_site){s->switch_of[far->id], far->number};
+		ways_search(r, site.subnet);
+		lid_fill(r, s->subnets->lid[id], &site, 0);
 	}
 }
 
 static void tables_fill(struct routing *r)
 {
 	const struct vb_sim *s = r->s;
+	/* All hosts of a switch go one way in layers, which are of pairs of switches. */
+	bool spreads = s->cfg.ib.routing != VB_SIM_LAYERS;
 	uint32_t last = VB_FORWARD_NONE;
 
-	search_run(r, 0, r->rank, false);
+	ranks_fill(r);
 	for (uint32_t i = 0; i < s->host_cnt; i++) {
 		const struct vb_forward_site *site = &s->map.site[i];
+		uint16_t lid = vb_sim_lid(s, i), *first = &r->first[site->subnet];
 
-		if (site->subnet != last && s->cfg.ib.routing == VB_SIM_UP_DOWN)
-			up_down_run(r, site->subnet);
-		else if (site->subnet != last)
-			search_run(r, site->subnet, r->dist, false);
+		if (vb_sim_is_router(s, site->subnet))
+			continue;
+		if (site->subnet != last)
+			ways_search(r, site->subnet);
 		last = site->subnet;
-		lid_fill(r, i, site);
+		lid_fill(r, lid, site, spreads ? 0 : *first);
+		if (*first == 0)
+			*first = lid;
 	}
+	routers_fill(r);
 }
 
-/* The hop behind switch @at on the way to @lid; VB_IB_NO_HOP: the way ends, at a host or nowhere.
- */
-static uint32_t next_hop(const struct routing *r, uint32_t at, uint32_t lid)
+/* The way of packets from a host at switch @at. */
+static struct routing_way way_begin(const struct routing *r, uint32_t at, uint32_t host)
 {
-	uint8_t port = r->s->ib->sw[at].forward.unicast[lid];
+	struct routing_way w = {.host = host};
 
-	return port == 0 || port == VB_PORT_NONE ? VB_IB_NO_HOP
-						 : r->s->ib->sw[at].end[port - 1].hop;
+	if (!r->s->subnets)
+		w.dlid = vb_sim_lid(r->s, host);
+	else if (!vb_sim_is_router(r->s, at))
+		w.dlid = vb_sim_dlid(r->s, r->s->subnets->of_switch[at], host);
+	return w;
+}
+
+/* The hop behind switch @at on the way, which has come by port @in, 0: begins there; VB_IB_NO_HOP:
+ * the way ends, at a host or nowhere. */
+static uint32_t next_hop(const struct routing *r, uint32_t at, uint32_t in, struct routing_way *w)
+{
+	const struct vb_ib_switch *sw = &r->s->ib->sw[at];
+	uint8_t port = sw->router ? vb_sim_router_step(r->s, at, in, w->host, &w->dlid)
+				  : sw->forward.unicast[w->dlid];
+
+	return port == 0 || port == VB_PORT_NONE ? VB_IB_NO_HOP : sw->end[port - 1].hop;
 }
 
 static uint64_t *row_of(const struct routing *r, uint32_t layer, uint32_t hop)
@@ -199,14 +280,16 @@ static bool leads_to(const struct routing *r, uint32_t layer, uint32_t from, uin
 
 /* The first hop whose step to the next one would close a ring in the layer, where steps before it
  * have been added; VB_IB_NO_HOP: all were. */
-static uint32_t way_add(const struct routing *r, uint32_t layer, uint32_t at, uint32_t lid,
+static uint32_t way_add(const struct routing *r, uint32_t layer, uint32_t at, uint32_t host,
 			uint64_t *added, uint32_t *added_cnt)
 {
-	uint32_t hop = next_hop(r, at, lid);
+	struct routing_way w = way_begin(r, at, host);
+	uint32_t hop = next_hop(r, at, 0, &w);
 
 	while (hop != VB_IB_NO_HOP) {
-		uint32_t sw = (uint32_t)(r->s->ib->hop[hop].far - r->s->ib->sw);
-		uint32_t next = next_hop(r, sw, lid);
+		const struct vb_ib_hop *h = &r->s->ib->hop[hop];
+		uint32_t sw = (uint32_t)(h->far - r->s->ib->sw);
+		uint32_t next = next_hop(r, sw, h->far_port + 1, &w);
 		uint64_t *row = row_of(r, layer, hop);
 
 		if (next != VB_IB_NO_HOP && !(row[next / 64] >> next % 64 & 1)) {
@@ -220,13 +303,13 @@ static uint32_t way_add(const struct routing *r, uint32_t layer, uint32_t at, ui
 	return VB_IB_NO_HOP;
 }
 
-/* The layer of the ways from switch @at to @lid: the first one in which they close no ring. */
-static int layer_choose(const struct routing *r, uint32_t at, uint32_t lid, uint64_t *added)
+/* The layer of the ways from switch @at to @host: the first one in which they close no ring. */
+static int layer_choose(const struct routing *r, uint32_t at, uint32_t host, uint64_t *added)
 {
 	for (uint32_t layer = 0; layer < r->s->cfg.ib.lanes; layer++) {
 		uint32_t cnt = 0;
 
-		if (way_add(r, layer, at, lid, added, &cnt) == VB_IB_NO_HOP)
+		if (way_add(r, layer, at, host, added, &cnt) == VB_IB_NO_HOP)
 			return (int)layer;
 		while (cnt-- > 0)
 			row_of(r, layer, (uint32_t)(added[cnt] >> 32))[(uint32_t)added[cnt] / 64] &=
@@ -239,15 +322,17 @@ static int layer_choose(const struct routing *r, uint32_t at, uint32_t lid, uint
 static int layers_fill(struct routing *r)
 {
 	struct vb_sim *s = r->s;
-	uint32_t hops = s->ib->hop_cnt, n = s->switch_cnt, last = VB_FORWARD_NONE;
+	uint32_t hops = s->ib->hop_cnt, n = s->switch_cnt;
 	uint64_t *added = vb_sim_alloc(s, (hops + 1) * sizeof *added);
 	int err = added ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < s->host_cnt; i++) {
-		uint32_t to = s->map.site[i].subnet, lid = VB_SIM_LID + i;
+		uint32_t to = s->map.site[i].subnet;
 
-		for (uint32_t at = 0; to != last && at < n; at++) {
-			int layer = at == to ? 0 : layer_choose(r, at, lid, added);
+		if (r->first[to] && r->first[to] != vb_sim_lid(s, i))
+			continue;
+		for (uint32_t at = 0; at < n; at++) {
+			int layer = at == to ? 0 : layer_choose(r, at, i, added);
 
 			if (layer < 0) {
 				err = layer;
@@ -255,7 +340,6 @@ static int layers_fill(struct routing *r)
 			}
 			s->ib->layer[(size_t)at * n + to] = (uint8_t)layer;
 		}
-		last = to;
 	}
 	vb_sim_free(s, added);
 	return err;
@@ -301,8 +385,9 @@ int vb_sim_ib_route(struct vb_sim *s)
 	r.down = vb_sim_alloc(s, n * sizeof *r.down);
 	r.rank = vb_sim_alloc(s, n * sizeof *r.rank);
 	r.used = vb_sim_alloc(s, s->port_cnt * sizeof *r.used);
+	r.first = vb_sim_alloc(s, n * sizeof *r.first);
 	r.queue = vb_sim_alloc(s, (n + s->ib->hop_cnt + 1) * sizeof *r.queue);
-	if (r.dist && r.down && r.rank && r.used && r.queue) {
+	if (r.dist && r.down && r.rank && r.used && r.first && r.queue) {
 		tables_fill(&r);
 		/* Connections keep the service levels that they began with. */
 		err = s->cfg.ib.routing == VB_SIM_LAYERS && !s->ib->layer ? layers_create(&r) : 0;
@@ -311,6 +396,7 @@ int vb_sim_ib_route(struct vb_sim *s)
 	vb_sim_free(s, r.down);
 	vb_sim_free(s, r.rank);
 	vb_sim_free(s, r.used);
+	vb_sim_free(s, r.first);
 	vb_sim_free(s, r.queue);
 	return err;
 }

@@ -63,12 +63,6 @@ uint64_t vb_sim_buffer_kept(const struct vb_sim_config *c)
 	return most;
 }
 
-/* The node of port @id. */
-static uint32_t node_at(const struct vb_sim_topo *t, uint32_t id)
-{
-	return id & 1 ? t->link[id / 2].b : t->link[id / 2].a;
-}
-
 struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p)
 {
 	struct vb_cable_hooks *h = p->cable.hooks;
@@ -93,7 +87,7 @@ static int port_create(struct vb_sim *s, uint32_t id)
 {
 	const struct vb_sim_topo *t = s->cfg.topo;
 	const struct vb_cable *cable = &t->link[id / 2].cable;
-	uint32_t node = node_at(t, id), far = node_at(t, vb_sim_peer(id));
+	uint32_t node = vb_sim_node_at(t, id), far = vb_sim_node_at(t, vb_sim_peer(id));
 	struct vb_port *p = &s->port[id];
 
 	if (cable->rate_bps < RATE_MIN || cable->rate_bps > RATE_MAX ||
@@ -116,6 +110,11 @@ static int port_create(struct vb_sim *s, uint32_t id)
 	return 0;
 }
 
+static uint32_t host_address(const struct vb_sim *s, uint32_t host)
+{
+	return s->cfg.ib.is_used ? vb_sim_lid(s, host) : VB_SIM_ADDRESS + host;
+}
+
 static int host_create(struct vb_sim *s, uint32_t host)
 {
 	struct vb_hca_config c = s->cfg.hca;
@@ -135,7 +134,7 @@ static int host_create(struct vb_sim *s, uint32_t host)
 	if (s->cfg.ib.pkey)
 		memcpy(c.port[1].pkey, s->cfg.ib.pkey + (size_t)host * VB_SIM_PKEYS,
 		       VB_SIM_PKEYS * sizeof c.port[1].pkey[0]);
-	return vb_nic_init(&s->host[host], &c, s->host[host].port, &s->nics, s->nics.address + host,
+	return vb_nic_init(&s->host[host], &c, s->host[host].port, &s->nics, host_address(s, host),
 			   s->cfg.cqe);
 }
 
@@ -159,7 +158,7 @@ static int switches_create(struct vb_sim *s)
 
 	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
 		if (!s->port[i].at_host)
-			end[node_at(s->cfg.topo, i) - s->host_cnt]++;
+			end[vb_sim_node_at(s->cfg.topo, i) - s->host_cnt]++;
 	for (uint32_t i = 0; !err && i < s->switch_cnt; i++) {
 		uint32_t cnt = end[i];
 
@@ -168,7 +167,7 @@ static int switches_create(struct vb_sim *s)
 	}
 	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
 		if (!s->port[i].at_host) {
-			s->switch_of[i] = node_at(s->cfg.topo, i) - s->host_cnt;
+			s->switch_of[i] = vb_sim_node_at(s->cfg.topo, i) - s->host_cnt;
 			s->switch_port[end[s->switch_of[i]]++] = &s->port[i];
 		}
 	at = 0;
@@ -222,6 +221,10 @@ int vb_sim_network_create(struct vb_sim *s)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
 		err = port_create(s, i);
+	if (!err)
+		err = vb_sim_subnets_create(s);
+	if (s->subnets)
+		s->nics.cnt = s->subnets->lid_cap - VB_SIM_LID;
 	for (uint32_t i = 0; !err && i < s->host_cnt; i++)
 		err = s->host[i].port ? host_create(s, i) : -EINVAL;
 	if (!err)
@@ -236,6 +239,7 @@ int vb_sim_network_create(struct vb_sim *s)
 void vb_sim_network_destroy(struct vb_sim *s)
 {
 	vb_sim_ib_destroy(s);
+	vb_sim_subnets_destroy(s);
 	for (uint32_t i = 0; s->host && i < s->host_cnt; i++)
 		vb_nic_destroy(&s->host[i]);
 	for (uint32_t i = 0; s->port && i < s->port_cnt; i++) {

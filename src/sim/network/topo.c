@@ -145,5 +145,8 @@ void vb_sim_topo_free(struct vb_sim_topo *t)
 {
 	if (t->link)
 		t->memory.free(t->memory.ctx, t->link);
+	if (t->subnet)
+		t->memory.free(t->memory.ctx, t->subnet);
 	t->link = NULL;
+	t->subnet = NULL;
 }

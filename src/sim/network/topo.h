@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The shape of a simulated network: hosts, switches and cables. A node is a number: hosts are 0 ...
- * host_cnt - 1, switches follow. A host has exactly one cable, to a switch or to another host.
+ * host_cnt - 1, switches follow. A host has exactly one cable, to a switch or to another host. The
+ * last switches may be routers of InfiniBand, which join subnets; switches and cables do not.
  */
 #ifndef VB_SIM_NETWORK_TOPO_H
 #define VB_SIM_NETWORK_TOPO_H
@@ -35,6 +36,8 @@ struct vb_sim_memory {
 struct vb_sim_topo {
 	uint32_t host_cnt, switch_cnt, link_cnt;
 	struct vb_sim_topo_link *link;
+	uint32_t router_cnt; /* so many of switch_cnt, the last ones */
+	uint32_t *subnet;    /* of each cable, from 0 on; where there are routers, else NULL */
 	struct vb_sim_memory memory;
 };
 

@@ -14,6 +14,9 @@
 
 /* The prefix of subnets whose manager has set none. Routers forward no packet from or to it. */
 #define VB_PREFIX_LINK_LOCAL UINT64_C(0xfe80000000000000)
+/* The prefix of the first subnet, of several, where Verbena gives prefixes; the others count on.
+ * They are site-local. IBA 4.1.1 */
+#define VB_PREFIX_FIRST UINT64_C(0xfec0000000000001)
 /* Subnets that a search for a way looks at. */
 #define VB_HOP_SUBNETS_MAX 64u
 
