@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 
 from cases import case
 from hosts import Failure, Skip
+from icrc import packets
 
 SCENARIOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scenarios", "ib")
 PAIRS = """link: infiniband
@@ -107,6 +109,63 @@ def captures_begin_with_the_lrh(context):
             rows = [r for r in csv.DictReader(f) if "0" in (r["from"], r["to"]) and r["cable"] == "0"]
         need(sum(int(r["packets"]) for r in rows) == len(packets), f"{rows} {len(packets)}")
         need(sum(int(r["bytes"]) for r in rows) == sum(int(line[5]) for line in packets), f"{rows}")
+
+
+LRH, GRH = 8, 40
+A_TO_ROUTER, ROUTER_TO_B = "10.0", "10.1"  # the ports of the router: what comes and goes there
+
+
+def icrc_is_good(packet):
+    """By the standard alone: of a packet with a GRH all of the LRH, and traffic class, flow label, hop limit and byte 4 of
+    the BTH are ones."""
+    masked = bytearray(packet[:-6])
+    masked[:LRH] = b"\xff" * LRH
+    masked[LRH] |= 0x0f
+    masked[LRH + 1:LRH + 4] = b"\xff" * 3
+    masked[LRH + 7] = masked[LRH + GRH + 4] = 0xff
+    return zlib.crc32(bytes(masked)).to_bytes(4, "little") == packet[-6:-2]
+
+
+def routed_packets(context, folder, port):
+    """The packets with a GRH at a port, by what routers leave alone: GIDs and all that is behind the GRH up to the ICRC."""
+    simulate(context, os.path.join(SCENARIOS, "two-subnets.yaml"), "--out", folder, "--pcap", port)
+    found = {}
+    for _, p, _ in packets(os.path.join(folder, f"{port}.pcapng")):
+        if p[1] & 3 == 3:
+            need(icrc_is_good(p), p.hex())
+            found[p[LRH + 8:-2]] = p
+    return found
+
+
+@case("sim-ib.routers", seconds=60)
+def routers_are_reported(context):
+    """Two subnets: the table, the files and the page tell of the router; captures on both sides of it show new LIDs, a hop
+    less, a VCRC of its own and the ICRC of before. A ring of subnets deadlocks by name. FAB-06, LNK-08"""
+    with tempfile.TemporaryDirectory() as folder:
+        page, scenario = os.path.join(folder, "page.html"), os.path.join(SCENARIOS, "two-subnets.yaml")
+        out = simulate(context, scenario, "--out", folder, "--report", page)
+        found = re.search(r"^routers +send (\d+) packets on; 0 at the end of their hop limit, 0 not routed, 0 to another LID$", out, re.M)
+        need(found and "done 7, failed 0" in out and "0 overruns, 0 discarded" in out, out)
+        with open(os.path.join(folder, "routers.csv"), encoding="ascii") as f:
+            rows = list(csv.DictReader(f))
+        need([(r["router"], r["cable"], r["prefix"], r["lid"]) for r in rows] ==
+             [("10", "0", "0xfec0000000000001", "5"), ("10", "1", "0xfec0000000000002", "5")], str(rows))
+        need(sum(int(r["sent_on"]) for r in rows) == int(found[1]), str(rows))
+        with open(os.path.join(folder, "summary.json"), encoding="utf-8") as f:
+            ib = json.load(f)["infiniband"]
+        need((ib["routed"], ib["hops_ended"], ib["not_routed"], ib["misrouted"]) == (int(found[1]), 0, 0, 0), str(ib))
+        with open(page, encoding="utf-8") as f:
+            need(f"{found[1]} packets sent on" in f.read(), "page")
+        near, far = (routed_packets(context, folder, port) for port in (A_TO_ROUTER, ROUTER_TO_B))
+        # On their way from A, and in B.
+        crossed = [(near[k], far[k]) for k in far if far[k][LRH + 15] == 1]
+        need(len(crossed) == int(rows[1]["sent_on"]) == len([p for p in near.values() if p[LRH + 15] == 1]), f"{len(crossed)}")
+        for a, b in crossed:
+            need(a[2:4] == b"\0\5" and b[6:8] == b"\0\5" and a[:2] == b[:2], f"{a.hex()} {b.hex()}")
+            need((a[LRH + 7], b[LRH + 7]) == (64, 63) and a[-2:] != b[-2:], f"{a.hex()} {b.hex()}")
+        out = simulate(context, os.path.join(SCENARIOS, "subnets-ring.yaml"), status=4)
+        found = re.search(r"^deadlock +at [\d.]+ us: (.*)$", out, re.M)
+        need(found and len(re.findall(r"R-\d lane 0 ->", found[1])) == len(re.findall(r"S-\d lane 0 ->", found[1])) == 5, out)
 
 
 OPENSM_RING = """link: infiniband

@@ -194,3 +194,41 @@ def two_routers_in_a_row(context):
         client.end()
     finally:
         f.end()
+
+
+PARTS = """
+Rt 2 "R"
+[1] "A#S"[4]
+[2] "B#S"[4]
+module="A"
+include "part.net"
+module="B"
+include "part.net"
+"""
+PART = """
+Switch 4 "S"
+[1] "H-0"[1]
+[2] "H-1"[1]
+Ca 1 "H-0"
+Ca 1 "H-1"
+"""
+
+
+@case("subnet.router.parts", seconds=60)
+def topology_of_several_files(context):
+    """A topology that includes a file twice, each time as another module, and so has two subnets alike. Without the file it
+    is refused with its line; routes of OpenSM are of one subnet."""
+    net = write(context, "parts.net", PARTS)
+    part = write(context, "part.net", PART)
+    f = Fabric(context, "rt1", net)
+    try:
+        shown = f.host.run([context.verbena, "fabric", "show", "rt1"])
+        need(all(f"{m}#{n}" in shown for m in "AB" for n in ("S", "H-0", "H-1")) and "(active)" not in shown, shown)
+    finally:
+        f.end()
+    routes = os.path.join(context.machine.folder, "parts.routes")
+    said = f.host.run([context.verbena, "fabric", "route", net, "-o", routes], status=1)
+    need("'R' is a router, and OpenSM's tables are of one subnet" in said and not os.path.exists(routes), said)
+    os.unlink(part)
+    said = f.host.run([context.verbena, "fabric", "--name", "rt1", "up", net], status=1)
+    need(f'{net}, line 6, column 10: the file "part.net" cannot be read' in said, said)

@@ -38,6 +38,12 @@ static void arbiter_fill(struct vb_arbiter *a, const struct vb_sim_ib_config *c)
 	a->high_limit = c->high_limit;
 }
 
+/* At a switch, and at no router: packets have no life there in live fabrics either. */
+static bool is_at_switch(const struct vb_sim *s, const struct vb_port *line)
+{
+	return !line->at_host && !vb_sim_is_router(s, s->switch_of[line->id]);
+}
+
 static void end_create(struct vb_sim *s, struct vb_ib_end *e, struct vb_port *line)
 {
 	const struct vb_sim_ib_config *c = &s->cfg.ib;
@@ -46,7 +52,7 @@ static void end_create(struct vb_sim *s, struct vb_ib_end *e, struct vb_port *li
 				      .symbol_ps = SYMBOL_PS / line->rate_bps,
 				      .hoq_life = c->hoq_life,
 				      .stall_count = c->stall_count,
-				      .is_switch = !line->at_host,
+				      .is_switch = is_at_switch(s, line),
 				      .cuts_through = c->cut_through && !line->at_host};
 
 	p.symbol_ps += p.symbol_ps == 0;
