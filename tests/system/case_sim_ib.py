@@ -111,7 +111,7 @@ def captures_begin_with_the_lrh(context):
         need(sum(int(r["bytes"]) for r in rows) == sum(int(line[5]) for line in packets), f"{rows}")
 
 
-LRH, GRH = 8, 40
+ERF, LRH, GRH = 16, 8, 40
 A_TO_ROUTER, ROUTER_TO_B = "10.0", "10.1"  # the ports of the router: what comes and goes there
 
 
@@ -130,7 +130,8 @@ def routed_packets(context, folder, port):
     """The packets with a GRH at a port, by what routers leave alone: GIDs and all that is behind the GRH up to the ICRC."""
     simulate(context, os.path.join(SCENARIOS, "two-subnets.yaml"), "--out", folder, "--pcap", port)
     found = {}
-    for _, p, _ in packets(os.path.join(folder, f"{port}.pcapng")):
+    for _, record, _ in packets(os.path.join(folder, f"{port}.pcapng")):
+        p = record[ERF:]
         if p[1] & 3 == 3:
             need(icrc_is_good(p), p.hex())
             found[p[LRH + 8:-2]] = p

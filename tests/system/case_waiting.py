@@ -9,7 +9,7 @@ from hosts import Failure, Skip
 
 
 def orders(call, cqs, link):
-    @case(f"waiting.orders.{call}.{cqs}.{link}", 60)
+    @case(f"waiting.orders.{call}.{cqs}.{link}", 60, is_alone=True)
     def _(context):
         """Each order of arming, sending and waiting."""
         out = context.machine.a.run([*context.sanitizer, context.verbena, "run", "--link", link, "--", os.path.join(
@@ -45,7 +45,7 @@ MOST = {"sendto": 1.2, "sendmsg": 1.2, "epoll_pwait2": 2, "rt_sigprocmask": 0.2,
 
 
 def few_calls(link, order):
-    @case(f"waiting.system_calls.{order}.{link}", 60)
+    @case(f"waiting.system_calls.{order}.{link}", 60, is_alone=True)
     def _(context):
         """Of what does not depend on time: one send for the message and its acknowledgement, and no call that a message does not
         need."""
@@ -64,7 +64,7 @@ for order in ("arm-post", "post-arm"):
 
 
 def sleepers(link):
-    @case(f"waiting.sleepers.{link}", 60)
+    @case(f"waiting.sleepers.{link}", 60, is_alone=True)
     def _(context):
         """Two processes that wait in every way, for some seconds; scripts/soak --waiting goes on for longer."""
         out = context.machine.a.run([*context.sanitizer, context.verbena, "run", "--link", link, "--", os.path.join(
