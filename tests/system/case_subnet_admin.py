@@ -215,7 +215,8 @@ def congestion(context):
             out.write(CONGESTION)
         f.manage("H-0000", "-F", config)
         f.await_log("SUBNET UP")
-        adapter, switch = str(lid_of(f, "H-0002")), "2"
+        shown = f.host.run([context.verbena, "fabric", "show", f.name])
+        adapter, switch = str(lid_of(f, "H-0002")), re.search(r"^Switch S-0000 .* lid (\d+)$", shown, re.M)[1]
 
         def query(what, lid, *options):
             return values(f.run("H-0001", "ibccquery", *options, what, lid))

@@ -26,18 +26,6 @@
 #define TIMER_NS 1024u
 #define VICTIM_BYTES 32u
 
-static void *zeroed_alloc(void *ctx, size_t size)
-{
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void plain_free(void *ctx, void *p)
-{
-	(void)ctx;
-	free(p);
-}
-
 static bool node_is(const struct vb_subnet_daemon *d, uint32_t node, enum vb_node_type type)
 {
 	return d->topo->node[node].type == type;
@@ -61,11 +49,11 @@ static int tables_alloc(struct vb_subnet_daemon *d, struct vb_subnet_live *v, ui
 		maps += node_relays(d, i) ? cnt * cnt : 0;
 	}
 	v->sw = calloc(v->sw_cnt + 1, sizeof *v->sw);
-	v->router = calloc(nodes, sizeof *v->router);
+	v->router = calloc(nodes + 1, sizeof *v->router);
 	v->hca = calloc(hcas + 1, sizeof *v->hca);
 	v->number = calloc(hcas + 1, sizeof *v->number);
 	v->sl2vl = calloc(maps + 1, sizeof *v->sl2vl);
-	v->sl2vl_at = calloc(nodes, sizeof *v->sl2vl_at);
+	v->sl2vl_at = calloc(nodes + 1, sizeof *v->sl2vl_at);
 	v->marks = calloc(ports, sizeof *v->marks);
 	v->marker = calloc(ports, sizeof *v->marker);
 	v->gate = calloc(ports, sizeof *v->gate);
@@ -144,8 +132,9 @@ int vb_subnet_live_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v)
 	const struct vb_ib_net_config cfg = {.port_cnt = d->adapter->map->port_cnt,
 					     .packets_max = PACKETS_MAX,
 					     .payload_max = VB_PAYLOAD_MAX,
-					     .alloc = zeroed_alloc,
-					     .free = plain_free};
+					     .alloc = d->subnet.alloc,
+					     .free = d->subnet.free,
+					     .ctx = d->subnet.alloc_ctx};
 	uint32_t maps = 0, switches = 0;
 	int rc = vb_ib_net_open(&v->net, &cfg);
 
@@ -315,8 +304,8 @@ void vb_subnet_live_follow(struct vb_subnet_daemon *d, uint32_t node)
 		    d->subnet.node[node].forward;
 	if (node_relays(d, node))
 		maps_follow(d, node);
-	for (uint8_t p = 1; p <= cnt; p++)
-		port_follow(d, (struct vb_subnet_place){node, p});
+	for (uint32_t p = 1; p <= cnt; p++)
+		port_follow(d, (struct vb_subnet_place){node, (uint8_t)p});
 }
 
 /* The difference that has come to a count since it was last taken. */
