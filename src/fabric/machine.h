@@ -43,4 +43,23 @@ struct vb_machine {
 	const struct vb_machine_ops *ops;
 };
 
+/* Calls for the table of a machine that has no deadline, ... */
+static inline vb_time vb_machine_never_due(const struct vb_machine *m)
+{
+	(void)m;
+	return VB_NEVER;
+}
+
+static inline void vb_machine_no_timeout(struct vb_machine *m, vb_time now)
+{
+	(void)m, (void)now;
+}
+
+/* ... and of one that brings nothing into the cache. */
+static inline void vb_machine_no_expect(const struct vb_machine *m, uint32_t port,
+					const struct vb_frame *f, enum vb_expect when)
+{
+	(void)m, (void)port, (void)f, (void)when;
+}
+
 #endif

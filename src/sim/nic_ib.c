@@ -145,18 +145,12 @@ static void machine_handle_timeout(struct vb_machine *m, vb_time now)
 	vb_nic_handle_timeout(nic_of(m), now);
 }
 
-static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f,
-			   enum vb_expect when)
-{
-	(void)m, (void)port, (void)f, (void)when;
-}
-
 static const struct vb_machine_ops nic_ops = {
     .handle_packet = machine_handle_packet,
     .poll_transmit = machine_poll_transmit,
     .poll_timeout = machine_poll_timeout,
     .handle_timeout = machine_handle_timeout,
-    .expect = machine_expect,
+    .expect = vb_machine_no_expect,
 };
 
 void vb_nic_set_infiniband(struct vb_nic *nic, struct vb_ib_end *ib)

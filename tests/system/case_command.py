@@ -33,6 +33,8 @@ WRONG = (
     ("capture_bad_count", ["capture", "x.pcapng", "-c", "many"], 2, "many"),
     ("capture_bad_time", ["capture", "x.pcapng", "-t", "-5"], 2, "-5"),
     ("counters_argument", ["counters", "nosuchdevice9"], None, "nosuchdevice9"),
+    ("fabric_slow_part", ["fabric", "--real-time", "1.5", "up", "star:hosts=2"], 2, "--real-time takes a whole number .*'1.5'"),
+    ("fabric_slow_none", ["fabric", "--real-time", "0", "up", "star:hosts=2"], 2, "--real-time takes a whole number .*'0'"),
     ("doctor_arguments", ["doctor", "here", "there"], 2, "'there'"),
 )
 

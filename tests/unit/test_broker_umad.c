@@ -308,7 +308,7 @@ static void file__of_a_device_in_anothers_place(void **state)
 	(void)state;
 	if (system("ip link add vb0 type veth peer name vb1 2>/dev/null && ip link set vb0 up && "
 		   "ip link set vb1 up"))
-		skip();
+		skip(); /* no ip(8), or a kernel without veth */
 	sock = dial();
 	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
 	broker = (pid_t)o.host->broker_pid;

@@ -399,7 +399,7 @@ static void scenario__refuses(void **state)
 	     "link: infiniband"},
 	    {IB "topology: {file: " TWO "}\ninfiniband: {routes: x}\nworkload: {shape: single}\n",
 	     "s:3:13: routes cannot be made of 'x': 'R' is a router, and such tables are of one "
-	     "subnet: without them the simulator makes those of each"},
+	     "subnet: without them the simulator makes tables for each"},
 	    {IB "topology: {file: " TWO "}\ngroups: [{members: [1, 2]}, {members: [2, 3, 5]}]\n"
 		"workload: {shape: single}\n",
 	     "s:3:29: group 2 has host 2 and host 5, which are in two subnets: no router sends on "

@@ -266,8 +266,10 @@ static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct
 		o->with_manager |= i == OPT_SM;
 		if (i == OPT_NAME)
 			o->name = arg;
-		if (i == OPT_REAL_TIME && !vb_cmd_number(arg, 1, SLOW_MAX, &slow))
-			exit(vb_cmd_usage(cmd, "--real-time takes a number from 1 to %d, not '%s'",
+		if (i == OPT_REAL_TIME &&
+		    (!vb_cmd_number(arg, 1, SLOW_MAX, &slow) || slow != (uint32_t)slow))
+			exit(vb_cmd_usage(cmd,
+					  "--real-time takes a whole number from 1 to %d, not '%s'",
 					  SLOW_MAX, arg));
 		if (i == OPT_REAL_TIME)
 			o->real_time = (uint32_t)slow;

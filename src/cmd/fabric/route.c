@@ -242,7 +242,7 @@ int vb_fabric_route(const struct vb_cmd *cmd, const struct vb_topo *topo,
 	if (router) {
 		vb_cmd_error(cmd,
 			     "'%s' is a router, and OpenSM's tables are of one subnet: the "
-			     "simulator makes those of several itself",
+			     "simulator makes the tables of several subnets itself",
 			     router);
 		return EXIT_FAILED;
 	}

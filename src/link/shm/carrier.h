@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rings of a process that carries the packets of others (link.h): it looks at the next packet
- * of each ring by itself, and leaves it there while it has no room for it. The
- * writer of a ring is known by the slot; its packets are dropped once that has another owner. It
- * sends by vb_link_copy(). Its link is that of vb_shm_open(), of which it does not call recv.
+ * The rings of a process that carries the packets of others (link.h). The process looks at the next
+ * packet of each ring by itself, and leaves the packet there while it has no room for it. The slot
+ * tells the writer of a ring; packets of a writer whose slot has another owner are dropped. The
+ * process opens its link by vb_shm_open(), sends by vb_link_copy(), and never calls recv.
  */
 #ifndef VB_LINK_SHM_CARRIER_H
 #define VB_LINK_SHM_CARRIER_H

@@ -15,7 +15,7 @@
 
 /* A ring is full for new requests when so much of it waits; the rest is for answers. */
 #define FULL_BYTES (VB_RING_BYTES / 4 * 3)
-/* ... and that to a carrier (link.h), whose own queues are those of the network. */
+/* A ring to a carrier (link.h) is full much sooner: the carrier has the queues of the network. */
 #define CARRIER_BYTES (128u << 10)
 /* As UDP would send it, see udp/priv.h; and a port for callers that ask for none. IBA A17.4.5.1
  */

@@ -88,7 +88,7 @@ int vb_fabric_read_routes(struct vb_fabric *f, const char *path, uint32_t lanes,
 	if (f->router_cnt) {
 		snprintf(err->text, sizeof err->text,
 			 "'%s' is a router, and such tables are of one subnet: without them the "
-			 "simulator makes those of each",
+			 "simulator makes tables for each",
 			 vb_fabric_router(f));
 		return -EINVAL;
 	}

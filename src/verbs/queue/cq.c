@@ -18,6 +18,11 @@
  * completion of that stays until the next poll, and the next one comes to it. */
 #define CQE_MIN 2
 
+static uint32_t cqe_at_least(int cqe)
+{
+	return (uint32_t)(cqe < CQE_MIN ? CQE_MIN : cqe);
+}
+
 static int cq_check(const struct ibv_context *context, int cqe,
 		    const struct ibv_comp_channel *channel, int comp_vector)
 {
@@ -58,8 +63,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	pthread_mutex_init(&cq->poll_mutex, NULL);
 	if (vb_ibv_enter(c)) {
-		err = -vb_cq_create(vb_engine_hca(c->engine),
-				    (uint32_t)(cqe < CQE_MIN ? CQE_MIN : cqe), cq, &cq->core);
+		err = -vb_cq_create(vb_engine_hca(c->engine), cqe_at_least(cqe), cq, &cq->core);
 		if (err) {
 			(void)vb_ibv_why_core(c, err);
 		} else {
@@ -121,8 +125,8 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	if ((uint32_t)cqe < vb_cq_size(cq->core))
 		vb_engine_flush(c->engine);
 
-	int err = cq->hw ? vb_ring_cq_resize(cq->hw, (uint32_t)cqe)
-			 : -vb_cq_resize(cq->core, (uint32_t)cqe);
+	int err = cq->hw ? vb_ring_cq_resize(cq->hw, cqe_at_least(cqe))
+			 : -vb_cq_resize(cq->core, cqe_at_least(cqe));
 
 	/* One that a program reads by itself has said why, and of memory there is nothing to say.
 	 */

@@ -56,7 +56,8 @@ struct vb_ib_source {
 	uint64_t becns;
 	uint64_t events;    /* times that an index came to its trigger... */
 	uint16_t event_sls; /* ... and the service levels where one did, as bits */
-	struct vb_ib_congestion_event last[VB_IB_EVENTS]; /* as those of a marker */
+	struct vb_ib_congestion_event
+	    last[VB_IB_EVENTS]; /* the last one is [(events - 1) % VB_IB_EVENTS] */
 	uint16_t index_max;
 };
 

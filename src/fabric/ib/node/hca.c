@@ -122,29 +122,12 @@ static struct vb_frame *machine_poll_transmit(struct vb_machine *m, uint32_t por
 	return vb_ib_hca_poll_transmit((struct vb_ib_hca *)m, now);
 }
 
-static vb_time machine_poll_timeout(const struct vb_machine *m)
-{
-	(void)m;
-	return VB_NEVER;
-}
-
-static void machine_handle_timeout(struct vb_machine *m, vb_time now)
-{
-	(void)m, (void)now;
-}
-
-static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f,
-			   enum vb_expect when)
-{
-	(void)m, (void)port, (void)f, (void)when;
-}
-
 static const struct vb_machine_ops hca_ops = {
     .handle_packet = machine_handle_packet,
     .poll_transmit = machine_poll_transmit,
-    .poll_timeout = machine_poll_timeout,
-    .handle_timeout = machine_handle_timeout,
-    .expect = machine_expect,
+    .poll_timeout = vb_machine_never_due,
+    .handle_timeout = vb_machine_no_timeout,
+    .expect = vb_machine_no_expect,
 };
 
 void vb_ib_hca_init(struct vb_ib_hca *h, struct vb_ib_end *end)

@@ -229,7 +229,7 @@ void vb_ib_net_set_state(struct vb_ib_net *n, uint32_t number, uint8_t state, bo
 		(void)vb_ib_port_link_event(p, VB_LINK_SET_ARMED, n->now);
 	if (!is_down && state >= VB_LINK_ACTIVE)
 		(void)vb_ib_port_link_event(p, VB_LINK_SET_ACTIVE, n->now);
-	/* The one that was up first told its room when the other one did not listen yet. */
+	/* The end that came up first has told its room while the other end did not listen yet. */
 	if (!is_down && (before != p->state || was_down)) {
 		vb_ib_port_tell(p, n->now);
 		vb_ib_port_tell(&n->end[far].port, n->now);

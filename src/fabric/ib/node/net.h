@@ -50,8 +50,8 @@ struct vb_ib_net {
 int vb_ib_net_open(struct vb_ib_net *n, const struct vb_ib_net_config *cfg);
 void vb_ib_net_close(struct vb_ib_net *n);
 
-/* Ports @first ... are those of @sw, which has @cnt; or port @number is @hca's. Both are there as
- * long as the net; @c is how their links begin, which are down. */
+/* Adds a switch, whose @cnt ports have the numbers from @first on; or an adapter's port @number.
+ * The caller keeps both as long as the net. Their links are down, and begin as @c says. */
 void vb_ib_net_add_switch(struct vb_ib_net *n, struct vb_ib_switch *sw, uint32_t first,
 			  uint32_t cnt, const struct vb_ib_port_config *c);
 void vb_ib_net_add_hca(struct vb_ib_net *n, struct vb_ib_hca *hca, uint32_t number,

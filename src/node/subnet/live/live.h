@@ -44,8 +44,8 @@ struct vb_subnet_live {
 	struct vb_counters counters;
 	struct vb_tx_batch out;
 	bool is_held[2 * VB_SLOT_CNT]; /* the ring has a packet that there is no room for */
-	bool some_held,
-	    some_waits; /* one of them; one that has arrived and that the program lacks room for */
+	bool some_held;                /* some ring is */
+	bool some_waits;               /* a program has no room for a packet that has arrived */
 
 	struct vb_watch watch, timer;
 	uint32_t scale;

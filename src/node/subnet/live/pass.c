@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Packets between the rings of programs and the ports of their nodes, see live.h. A program's
- * packet stays in its ring while its port has no room for it, and one that has arrived stays in the
- * port's buffer while the program's ring has none: so credits reach from program to program. A
- * program is not believed about itself: its node and port are those of its slot. Items LNK-03,
- * LNK-21, FAB-57
+ * packet stays in its ring while its port has no room for it. A packet that has arrived stays in
+ * the port's buffer while the program's ring has no room. So credits reach from program to program.
+ * The slot tells the node and the port of a program; the program's own word does not count. Items
+ * LNK-03, LNK-21, FAB-57
  */
 #include "link/shm/carrier.h"
 #include "node/subnet/live/live.h"
