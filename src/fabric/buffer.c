@@ -15,11 +15,6 @@ uint32_t vb_pfc_headroom(uint64_t rate_bps, vb_dur delay, uint32_t frame_max)
 	return (uint32_t)(on_cable + 3 * ((uint64_t)frame_max + VB_FRAME_GAP) + pause);
 }
 
-static uint32_t shared_part(const struct vb_buffer *b, const struct vb_buffer_account *a)
-{
-	return a->used > b->cfg.reserve_bytes ? a->used - b->cfg.reserve_bytes : 0;
-}
-
 uint64_t vb_buffer_threshold(const struct vb_buffer *b)
 {
 	if (b->cfg.xoff_bytes)
@@ -32,13 +27,13 @@ uint64_t vb_buffer_threshold(const struct vb_buffer *b)
 bool vb_buffer_take(struct vb_buffer *b, struct vb_buffer_account *a, uint8_t prio,
 		    uint32_t headroom, uint32_t len, bool *in_headroom)
 {
-	uint32_t before = shared_part(b, a);
-	uint32_t room = a->used < b->cfg.reserve_bytes ? b->cfg.reserve_bytes - a->used : 0;
+	uint32_t room = b->cfg.reserve_bytes - a->reserved;
 	uint32_t more = len > room ? len - room : 0;
 	bool lossless = b->cfg.lossless >> prio & 1;
 
+	VB_ASSERT_ALL(a->reserved <= b->cfg.reserve_bytes && (room == 0 || a->shared == 0));
 	*in_headroom = false;
-	if (lossless && (a->headroom || before >= vb_buffer_threshold(b) ||
+	if (lossless && (a->headroom || a->shared >= vb_buffer_threshold(b) ||
 			 b->shared_used + more > b->shared_total)) {
 		if (a->headroom + len > headroom)
 			return false;
@@ -49,8 +44,9 @@ bool vb_buffer_take(struct vb_buffer *b, struct vb_buffer_account *a, uint8_t pr
 	} else {
 		if (b->shared_used + more > b->shared_total)
 			return false;
-		a->used += len;
-		b->shared_used += shared_part(b, a) - before;
+		a->reserved += len - more;
+		a->shared += more;
+		b->shared_used += more;
 	}
 	b->used += len;
 	VB_ASSERT_ALL(b->shared_used <= b->shared_total);
@@ -63,28 +59,28 @@ bool vb_buffer_take(struct vb_buffer *b, struct vb_buffer_account *a, uint8_t pr
 void vb_buffer_give(struct vb_buffer *b, struct vb_buffer_account *a, uint32_t len,
 		    bool in_headroom)
 {
-	uint32_t before = shared_part(b, a);
+	uint32_t shared = len < a->shared ? len : a->shared;
 
-	VB_ASSERT_ALL(b->used >= len && (in_headroom ? a->headroom : a->used) >= len);
+	VB_ASSERT_ALL(b->used >= len);
+	VB_ASSERT_ALL((in_headroom ? a->headroom : a->reserved + a->shared) >= len);
 	b->used -= len;
 	if (in_headroom) {
 		a->headroom -= len;
 		return;
 	}
-	a->used -= len;
-	VB_ASSERT_ALL(b->shared_used >= before - shared_part(b, a));
-	b->shared_used -= before - shared_part(b, a);
+	VB_ASSERT_ALL(b->shared_used >= shared);
+	a->shared -= shared;
+	a->reserved -= len - shared;
+	b->shared_used -= shared;
 }
 
 bool vb_buffer_wants_pause(const struct vb_buffer *b, const struct vb_buffer_account *a)
 {
-	return !a->paused && (a->headroom || shared_part(b, a) >= vb_buffer_threshold(b));
+	return !a->paused && (a->headroom || a->shared >= vb_buffer_threshold(b));
 }
 
 bool vb_buffer_wants_resume(const struct vb_buffer *b, const struct vb_buffer_account *a)
 {
-	uint32_t shared = shared_part(b, a);
-
 	return a->paused && a->headroom == 0 &&
-	       (shared == 0 || shared + b->cfg.xon_gap_bytes <= vb_buffer_threshold(b));
+	       (a->shared == 0 || a->shared + b->cfg.xon_gap_bytes <= vb_buffer_threshold(b));
 }

@@ -32,7 +32,8 @@ struct vb_buffer {
 
 /* The account of one ingress port and priority. */
 struct vb_buffer_account {
-	uint32_t used;     /* reserve and shared */
+	uint32_t reserved; /* used of the reserve, which is filled before the shared part */
+	uint32_t shared;   /* used of the shared part */
 	uint32_t headroom; /* used of it */
 	uint32_t headroom_max;
 	bool paused; /* the sender was told to stop */

@@ -3,6 +3,7 @@
 #include "fabric/cable.h"
 
 #include "base/assert.h"
+#include "base/cold.h"
 
 #include <assert.h>
 
@@ -54,7 +55,7 @@ static void cable_carry(struct vb_cable_end *c, struct vb_frame *f, const struct
 }
 
 /* Faults are the cable's: the tap shows what was sent, and what becomes of it. */
-static void cable_meet(struct vb_cable_end *c, struct vb_frame *f, vb_time now)
+static VB_APART void cable_meet(struct vb_cable_end *c, struct vb_frame *f, vb_time now)
 {
 	struct vb_cable_hooks *h = c->hooks;
 	bool fits = !c->down && (!c->mtu || f->frame_len - VB_FRAME_OVERHEAD <= c->mtu);

@@ -3,6 +3,7 @@
 #include "fabric/port.h"
 
 #include "base/assert.h"
+#include "base/cold.h"
 #include <assert.h>
 
 #define NS_BITS UINT64_C(8000000000) /* ns per second times bits per byte */
@@ -81,7 +82,7 @@ static struct vb_frame *lane_take(struct vb_port *p, uint32_t prio, vb_time now)
 #define QUANTUM 256u
 
 /* The priority of @may, all with weights, that sends next. Shreedhar and Varghese, SIGCOMM 1995 */
-static uint32_t turn_find(struct vb_port *p, uint32_t may)
+static VB_APART uint32_t turn_find(struct vb_port *p, uint32_t may)
 {
 	VB_ASSERT_ALL(may != 0 && p->schedule);
 	for (;;) {

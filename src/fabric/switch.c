@@ -3,6 +3,7 @@
 #include "fabric/switch.h"
 
 #include "base/assert.h"
+#include "base/cold.h"
 #include "fabric/eth/pfc.h"
 
 #include <assert.h>
@@ -21,7 +22,8 @@ static struct vb_switch *switch_of(struct vb_machine *m)
 }
 
 /* The port by which a frame leaves, or NULL. */
-static struct vb_port *switch_route(const struct vb_switch *sw, uint32_t address, uint32_t hash)
+static inline struct vb_port *switch_route(const struct vb_switch *sw, uint32_t address,
+					   uint32_t hash)
 {
 	uint32_t number = vb_forward_port(&sw->forward, address, hash);
 
@@ -29,8 +31,8 @@ static struct vb_port *switch_route(const struct vb_switch *sw, uint32_t address
 	return number == VB_FORWARD_NONE ? NULL : sw->port[number];
 }
 
-static void frame_drop(struct vb_switch *sw, struct vb_port *out, enum vb_drop_why why,
-		       struct vb_frame *f, vb_time now)
+static VB_APART void frame_drop(struct vb_switch *sw, struct vb_port *out, enum vb_drop_why why,
+				struct vb_frame *f, vb_time now)
 {
 	if (out) {
 		out->stats.drops++;
@@ -41,11 +43,12 @@ static void frame_drop(struct vb_switch *sw, struct vb_port *out, enum vb_drop_w
 	vb_frame_pool_give(sw->pool, f);
 }
 
-static void frame_mark(struct vb_switch *sw, struct vb_port *out, struct vb_frame *f, vb_time now)
+static VB_APART void frame_mark(struct vb_switch *sw, struct vb_port *out, struct vb_frame *f,
+				vb_time now)
 {
 	uint32_t depth = out->lane[f->prio].bytes;
 
-	if (!(sw->cfg->ecn >> f->prio & 1) || !(f->path.traffic_class & VB_ECN_MASK) ||
+	if (!(f->path.traffic_class & VB_ECN_MASK) ||
 	    !vb_red_marks(&sw->cfg->red, depth, &out->rng))
 		return;
 	f->path.traffic_class |= VB_ECN_CE;
@@ -75,7 +78,8 @@ static void frame_forward(struct vb_switch *sw, struct vb_port *in, struct vb_po
 		return;
 	}
 	f->in = in->number;
-	frame_mark(sw, out, f, now);
+	if (sw->cfg->ecn >> f->prio & 1)
+		frame_mark(sw, out, f, now);
 	vb_port_handle_packet(out, f, now);
 	if (lossless)
 		vb_pfc_after_take(in, &sw->buffer, sw->pool, f->prio);
@@ -84,7 +88,8 @@ static void frame_forward(struct vb_switch *sw, struct vb_port *in, struct vb_po
 
 /* Sends a frame on by every port of its group's tree but @in: copies are made here, where ways
  * part, and nowhere else. */
-static void frame_spread(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f, vb_time now)
+static VB_APART void frame_spread(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f,
+				  vb_time now)
 {
 	const uint64_t *tree = vb_forward_group(&sw->forward, f->to);
 	struct vb_port *out = NULL;
@@ -102,8 +107,8 @@ static void frame_spread(struct vb_switch *sw, struct vb_port *in, struct vb_fra
 	frame_forward(sw, in, out, f, now); /* with no port: dropped */
 }
 
-static void control_receive(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f,
-			    vb_time now)
+static VB_APART void control_receive(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f,
+				     vb_time now)
 {
 	if (vb_pfc_receive(in, f, now))
 		vb_trace(&sw->trace, VB_TRACE_PAUSED, 0, now, in->id, f->prio, f->pause_on, 0);

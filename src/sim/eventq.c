@@ -3,6 +3,7 @@
 #include "sim/eventq.h"
 
 #include "base/assert.h"
+#include "base/cold.h"
 #include <assert.h>
 #include <stdbool.h>
 
@@ -229,7 +230,7 @@ static bool is_in_line(const struct vb_eventq *q, uint32_t id)
 }
 
 /* Takes away the deadline of a machine that has one. */
-static __attribute__((noinline)) void leave(struct vb_eventq *q, uint32_t id)
+static VB_APART void deadline_leave(struct vb_eventq *q, uint32_t id)
 {
 	const struct vb_eventq_place *p = &q->place[id];
 
@@ -253,14 +254,14 @@ static inline bool is_near(const struct vb_eventq *q, vb_time at)
 
 /* Sets a deadline in place of another one, or one that is not in the wheel: far off, now or never.
  */
-static __attribute__((noinline)) void deadline_change(struct vb_eventq *q, uint32_t id, vb_time at)
+static VB_APART void deadline_change(struct vb_eventq *q, uint32_t id, vb_time at)
 {
 	struct vb_eventq_place *p = &q->place[id];
 
 	if (p->where != NOWHERE) {
 		if (p->at == at)
 			return;
-		leave(q, id);
+		deadline_leave(q, id);
 	}
 	p->at = at;
 	if (is_near(q, at)) {
@@ -369,7 +370,7 @@ static void line_make_room(struct vb_eventq *q)
 }
 
 /* The next instant comes: its machines line up, and those of the one behind it are looked at. */
-static __attribute__((noinline)) void line_up(struct vb_eventq *q)
+static VB_APART void line_up(struct vb_eventq *q)
 {
 	VB_ASSERT_ALL(vb_eventq_next(q) > q->now);
 	q->now = vb_eventq_next(q);
@@ -396,7 +397,9 @@ static __attribute__((noinline)) void line_up(struct vb_eventq *q)
 		look_at_slot(q, q->wheel_at);
 }
 
-uint32_t vb_eventq_take(struct vb_eventq *q)
+/* The one whose turn it is, where the next in line may have stepped out or the set have an earlier
+ * one, or where the next instant comes. */
+static VB_APART uint32_t turn_find(struct vb_eventq *q)
 {
 	if (q->ready == 0)
 		line_up(q);
@@ -417,6 +420,18 @@ uint32_t vb_eventq_take(struct vb_eventq *q)
 	} else {
 		q->turn_at = at + 1;
 	}
+	return id;
+}
+
+uint32_t vb_eventq_take(struct vb_eventq *q)
+{
+	uint32_t id;
+
+	if (q->turn_at < q->turn_end && !q->set_cnt && is_in_line(q, q->turn[q->turn_at]))
+		id = q->turn[q->turn_at++];
+	else
+		id = turn_find(q);
+	VB_ASSERT_ALL(id < q->ids && q->ready > 0);
 	q->ready--;
 	q->place[id].where = NOWHERE;
 	VB_ASSERT_ALL(q->place[id].at == q->now);

@@ -273,8 +273,7 @@ ALWAYS_INLINE void look_at_node(const struct vb_sim *s, const struct vb_port *p,
 
 	if (p->at_host && p->pull_at <= arrival)
 		p->owner->ops->expect(p->owner, p->number, NULL, when);
-	/* A switch has no tables that lead to what it touches. */
-	if (!f || arrival > p->pull_at || (when == VB_EXPECT_SOON && !p->to_host))
+	if (!f || arrival > p->pull_at)
 		return;
 	in = &s->port[vb_sim_peer(p->id)];
 	in->owner->ops->expect(in->owner, in->number, f, when);
@@ -299,7 +298,8 @@ static void look_ahead(struct vb_sim *s)
 	s->ahead.turn = q->turn_at;
 	if (s->ahead.first)
 		look_at_node(s, s->ahead.first, VB_EXPECT_NEXT);
-	if (s->ahead.second)
+	/* A switch has no tables that lead to what it touches. */
+	if (s->ahead.second && (s->ahead.second->at_host || s->ahead.second->to_host))
 		look_at_node(s, s->ahead.second, VB_EXPECT_SOON);
 	s->ahead.first = s->ahead.second;
 	s->ahead.second = port_of(s, vb_eventq_ahead(q, AHEAD_PACKET));

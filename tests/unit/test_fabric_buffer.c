@@ -62,9 +62,9 @@ static void headroom__is_used_behind_the_threshold(void **state)
 	assert_false(vb_buffer_wants_resume(&b, &a)); /* the headroom is in use */
 	vb_buffer_give(&b, &a, 800, true);
 	assert_true(vb_buffer_wants_resume(&b, &a));
-	a.used = 1000 + 2501;
+	a.shared = 2501;
 	assert_false(vb_buffer_wants_resume(&b, &a));
-	a.used = 1000 + 2500;
+	a.shared = 2500;
 	assert_true(vb_buffer_wants_resume(&b, &a));
 }
 

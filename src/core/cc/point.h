@@ -22,8 +22,9 @@ struct vb_cc_point {
 	bool ect; /* ... and leave by data_path */
 	bool sq_arb_mask;
 	uint32_t cnp_due;
-	vb_time cnp_at;                              /* no CNP before that */
-	struct vb_path data_path, cnp_path, *spread; /* spread: NULL, or see point.c */
+	struct vb_path *spread; /* NULL, or see point.c. Each request that leaves asks */
+	vb_time cnp_at;         /* no CNP before that */
+	struct vb_path data_path, cnp_path;
 	struct vb_cc ctl;
 };
 

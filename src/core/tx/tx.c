@@ -25,9 +25,11 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	hdr->pkey = vb_qp_pkey(qp);
 	hdr->dqpn = qp->attr.dest_qpn;
 	hdr->psn = psn;
-	hdr->dc.channel = qp->dc_channel;
-	hdr->dc.sqpn = qp->qpn;
-	hdr->dc.connection = qp->dc_connection;
+	if (qp->ops->transport == VB_TRANSPORT_DC) {
+		hdr->dc.channel = qp->dc_channel;
+		hdr->dc.sqpn = qp->qpn;
+		hdr->dc.connection = qp->dc_connection;
+	}
 	return tx;
 }
 

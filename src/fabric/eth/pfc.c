@@ -2,6 +2,7 @@
 /* PAUSE and RESUME frames. See pfc.h. */
 #include "fabric/eth/pfc.h"
 
+#include "base/cold.h"
 #include <assert.h>
 
 static void control_add(struct vb_port *p, struct vb_frame *f)
@@ -14,7 +15,7 @@ static void control_add(struct vb_port *p, struct vb_frame *f)
 	f->next = NULL;
 }
 
-void vb_pfc_send(struct vb_port *p, struct vb_frame_pool *pool, uint8_t prio, bool on)
+VB_APART void vb_pfc_send(struct vb_port *p, struct vb_frame_pool *pool, uint8_t prio, bool on)
 {
 	struct vb_frame *f = vb_frame_pool_take(pool);
 
