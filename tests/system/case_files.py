@@ -118,6 +118,14 @@ def files_shell(context):
         run(context, shell, "-c", "echo 0 > /sys/class/infiniband/verbena0/node_type", status=2 if shell == "sh" else 1)
 
 
+@case("files.descriptors_have_room")
+def files_descriptors_have_room(context):
+    """A program's table of descriptors has room for the numbers of this library before its threads begin: to grow later takes 16 ms."""
+    out = run(context, "grep", "FDSize", "/proc/self/status")
+    if int(out.split()[1]) <= 900:
+        raise Failure(out)
+
+
 @case("files.python")
 def files_python(context):
     out = run(context, "/usr/bin/python3", "-c", LISTING)
