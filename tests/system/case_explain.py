@@ -512,7 +512,7 @@ def _(context):
     """The adapter there answers 10 questions a second, at most 32 at once. Where it answers some of them, packets are not dropped."""
     a, b = context.machine.two()
     keep = Qp(context, b, B)  # the adapter of the killed program stays
-    server, client = program_pair.start(context.places["net4"], "ib_write_bw", ["-q", "32", "-D", "60", "-s", "4096", "-u", "19", "-F"])
+    server, client = program_pair.start(context.places["net4"], "ib_write_bw", ["-q", "32", "-D", "60", "-s", "4096", "-u", "20", "-F"])
     context.wait(lambda: a.run([context.verbena, "explain", "--json"], status=None).count('"state": "RTS"') >= 32, 20, client.story)
     for pid in b.pids():
         with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
