@@ -18,6 +18,7 @@
 #include "mgmt/pma.h"
 #include "mgmt/sma.h"
 #include "mgmt/trap.h"
+#include "wire/path.h"
 
 #include <stddef.h>
 
@@ -40,8 +41,17 @@ struct vb_subnet_port {
 	struct vb_subnet_place peer; /* at the other end of the cable */
 	bool has_cable;
 	bool is_plugged; /* the cable carries a signal */
-	uint16_t speed;  /* enum vb_ib_speed, of the cable */
-	uint8_t width;   /* enum vb_ib_width, of the cable */
+	/* The other end is in another subnet machine: @peer is the port itself. @far is that end's
+	 * word about itself; @falls counts how often the link went down by what happened here. */
+	bool is_away;
+	struct vb_subnet_far {
+		bool is_there;   /* it wants a link, and knows of the last fall here */
+		uint16_t speeds; /* that it has enabled: bits of enum vb_ib_speed... */
+		uint8_t widths;  /* ... and of enum vb_ib_width */
+	} far;
+	uint32_t falls;
+	uint16_t speed; /* enum vb_ib_speed, of the cable */
+	uint8_t width;  /* enum vb_ib_width, of the cable */
 	/* Errors of the link that traps have told of. FAB-33 */
 	uint64_t told_integrity, told_overruns, told_silences;
 	/* Of a router: packets that it dropped which came by this port, for no MAD tells of them:
@@ -62,6 +72,8 @@ struct vb_subnet_node {
 	uint32_t changes;       /* enum vb_sma_change, of all ports */
 };
 
+struct vb_subnet_mad;
+
 struct vb_subnet {
 	struct vb_subnet_node *node;
 	uint32_t node_cnt, node_cap;
@@ -74,6 +86,12 @@ struct vb_subnet {
 	 * through the subnet. NULL: none do. */
 	void (*count)(void *ctx, uint32_t node);
 	void *count_ctx;
+	/* A MAD has left by port @out, whose cable leads away. NULL: no cable does. */
+	void (*leave)(void *ctx, struct vb_subnet_place out, const struct vb_subnet_mad *m);
+	/* The LID of the port with this GID that is away, 0: none is. NULL: no cable leads there.
+	 */
+	uint16_t (*far_lid)(const void *ctx, uint64_t prefix, uint64_t guid);
+	void *away_ctx;
 };
 
 /* The description of a node; names and GUIDs are the caller's to keep unique. */
@@ -97,6 +115,11 @@ struct vb_subnet_mad {
 	struct vb_subnet_place at; /* its sender, then its receiver */
 	bool on_qp0;
 	bool has_grh;
+	/* It leaves by a cable that leads away: its lane there, and that it is on the directed part
+	 * of its route, so that its LRH has no LIDs. */
+	bool by_path;
+	uint8_t vl;
+	uint8_t hops;          /* tunnels that it has passed */
 	uint8_t sl, path_bits; /* path_bits: of the sender's LID, then of the receiver's */
 	uint16_t slid, dlid;
 	uint32_t src_qp, dst_qp, qkey;
@@ -153,6 +176,28 @@ bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
 /* Carries the MAD, lets the agents of nodes answer, and carries the answer back. True: @m is at a
  * place whose programs it is for. */
 bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
+
+/* The same for a MAD that comes in by port m->at, whose cable leads away. */
+bool vb_subnet_receive(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
+
+/* Puts the end of a cable that leads away into a port that has none, -EBUSY; or takes it out. */
+int vb_subnet_join_away(struct vb_subnet *s, struct vb_subnet_place at, uint16_t speed,
+			uint8_t width, vb_time now);
+void vb_subnet_part_away(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
+/* The port's word for the other end. @is_there: it wants a link, or has one. */
+struct vb_subnet_far vb_subnet_near_end(struct vb_subnet *s, struct vb_subnet_place at);
+/* The other end says this of itself; @restarted: and its link went down meanwhile. The link here
+ * goes down, or comes up. */
+void vb_subnet_far_end(struct vb_subnet *s, struct vb_subnet_place at,
+		       const struct vb_subnet_far *far, bool restarted, vb_time now);
+
+/* packet.c: a MAD as bytes of a link, LRH through VCRC. Returns their number, up to
+ * VB_SUBNET_PACKET_MAX. FAB-12, LNK-13 */
+#define VB_SUBNET_PACKET_MAX (VB_SMP_LEN + VB_GRH_LEN)
+uint32_t vb_subnet_mad_emit(const struct vb_subnet_mad *m, uint8_t out[VB_SUBNET_PACKET_MAX]);
+/* Reads it; the place and the hops are the caller's. -EBADMSG: it is no management packet, or one
+ * that may not travel on its lane. */
+int vb_subnet_mad_parse(struct vb_subnet_mad *m, const uint8_t *in, uint32_t len);
 
 /* A packet whose key somebody did not take: trap VB_TRAP_PKEY, VB_TRAP_QKEY or VB_TRAP_SWITCH_PKEY
  * of the node at @at, which has counted it. FAB-36 */

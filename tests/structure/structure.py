@@ -158,6 +158,7 @@ MACHINES = {
     "ib/node/hca": {"frame", "port", "ib/lane", "ib/node/congestion", "ib/node/end"},
     # The holder of the machines of a live fabric.
     "ib/node/net": {"frame", "cable", "port", "ib/port", "ib/node/end", "ib/node/hca", "ib/node/switch"},
+    "tunnel/tunnel": set(), "tunnel/table": set(), "tunnel/packet": {"frame"},
     # No machines, but text and shapes of which a fabric is made.
     "topology/build": {"topology/say"}, "topology/guid": {"topology/build", "topology/sort"},
     "topology/find": {"topology/lex"},

@@ -65,6 +65,7 @@ import case_subnet_router  # noqa: E402,F401
 import case_subnet_admin  # noqa: E402,F401
 import case_subnet_diags  # noqa: E402,F401
 import case_subnet_live  # noqa: E402,F401
+import case_subnet_tunnel  # noqa: E402,F401
 import case_subnet_multicast  # noqa: E402,F401
 import case_subnet_routing  # noqa: E402,F401
 import case_subnet_apm  # noqa: E402,F401

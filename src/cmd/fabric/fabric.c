@@ -32,8 +32,10 @@
 #define MANAGER_WAIT_S 60
 #define MANAGER_NODES_PER_S 50
 #define SLOW_MAX 1000000 /* times */
+#define PART_MAX 255
+#define PART_NONE (PART_MAX + 1u)
 
-enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_REAL_TIME, OPT_ENGINE, OPT_OUT, OPT_GROUP };
+enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_REAL_TIME, OPT_PART, OPT_ENGINE, OPT_OUT, OPT_GROUP };
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
@@ -42,6 +44,8 @@ static const struct vb_cmd_option options[] = {
 		"up: with OpenSM at the first host of each subnet, and wait for them"},
     [OPT_REAL_TIME] = {'t', "real-time", "N",
 		       "up: data takes the time of the links, slowed down N times"},
+    [OPT_PART] = {'p', "part", "N",
+		  "up: part N of several fabrics with tunnels: other GUIDs, addresses 10.N.x.y"},
     [OPT_ENGINE] = {'R', "engine", "ENGINE", "route: OpenSM's routing engine (minhop)"},
     [OPT_OUT] = {'o', "out", "DIR", "route: the folder of the files (" OUT_DEFAULT ")"},
     [OPT_GROUP] = {'g', "group", "NODE,...", "route: hosts that join a multicast group"},
@@ -54,12 +58,16 @@ struct fabric_options {
 	const char *group[VB_ROUTE_GROUPS_MAX];
 	uint32_t group_cnt;
 	uint32_t real_time; /* 0: data takes no time */
+	uint32_t part;      /* PART_NONE: the fabric is all there is */
 };
 
-static int topology_read(const struct vb_cmd *cmd, const char *arg, struct vb_topo *topo)
+/* Nodes of each part have GUIDs of their own, where the topology names none. */
+static int topology_read(const struct vb_cmd *cmd, const char *arg, uint32_t part,
+			 struct vb_topo *topo)
 {
 	char why[256];
-	int rc = vb_fabric_read_topology(topo, arg, why, sizeof why);
+	int rc = vb_fabric_read_topology_at(
+	    topo, arg, part == PART_NONE ? 0 : vb_topo_part_guid(part), why, sizeof why);
 
 	if (rc)
 		vb_cmd_error(cmd, "%s", why);
@@ -171,13 +179,15 @@ static int fabric_up(const struct vb_cmd *cmd, const char *arg, const struct fab
 	pid_t pid;
 	int rc;
 
-	if (topology_read(cmd, arg, &topo))
+	if (topology_read(cmd, arg, o->part, &topo))
 		return EXIT_FAILED;
 	if (vb_subnet_daemon_open(&d, name, &topo, why, sizeof why)) {
 		vb_cmd_error(cmd, "%s", why);
 		vb_topo_free(&topo);
 		return EXIT_FAILED;
 	}
+	if (o->part != PART_NONE)
+		vb_subnet_daemon_set_part(d, o->part);
 	if (o->real_time)
 		vb_subnet_daemon_set_real_time(d, o->real_time);
 	if (with_manager && !vb_managers_prepare(&managers, cmd, &topo)) {
@@ -239,18 +249,18 @@ static int fabric_watch(const struct vb_cmd *cmd, const char *name)
 static int fabric_change(const struct vb_cmd *cmd, const char *name, const char *word,
 			 const char *node, const char *port, const char *more)
 {
-	char text[200];
+	char text[250];
 
 	if ((size_t)snprintf(text, sizeof text, "%s %s %s%s%s", word, node, port, *more ? " " : "",
 			     more) >= sizeof text)
-		return vb_cmd_usage(cmd, "the name of the node is too long");
+		return vb_cmd_usage(cmd, "the arguments are too long");
 	return fabric_ask(cmd, name, VB_SUBNET_COMMAND, text);
 }
 
-/* set NODE PORT ATTRIBUTE ATTRIBUTE */
+/* set NODE PORT ATTRIBUTE ATTRIBUTE, tunnel NODE PORT LOCAL PEER */
 static int fabric_change_two(const struct vb_cmd *cmd, const char *name, const char *const *word)
 {
-	char more[64];
+	char more[160];
 
 	snprintf(more, sizeof more, "%s %s", word[3], word[4]);
 	return fabric_change(cmd, name, word[0], word[1], word[2], more);
@@ -259,7 +269,7 @@ static int fabric_change_two(const struct vb_cmd *cmd, const char *name, const c
 static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o)
 {
 	const char *arg;
-	double slow;
+	double slow, part;
 
 	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
 		o->foreground |= i == OPT_FOREGROUND;
@@ -273,6 +283,12 @@ static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct
 					  SLOW_MAX, arg));
 		if (i == OPT_REAL_TIME)
 			o->real_time = (uint32_t)slow;
+		if (i == OPT_PART &&
+		    (!vb_cmd_number(arg, 0, PART_MAX, &part) || part != (uint32_t)part))
+			exit(vb_cmd_usage(cmd, "--part takes a whole number from 0 to %d, not '%s'",
+					  PART_MAX, arg));
+		if (i == OPT_PART)
+			o->part = (uint32_t)part;
 		if (i == OPT_ENGINE)
 			o->engine = arg;
 		if (i == OPT_OUT)
@@ -317,7 +333,7 @@ static int fabric_route(const struct vb_cmd *cmd, const char *topology, char **o
 	struct vb_topo topo;
 	int rc;
 
-	if (topology_read(cmd, topology, &topo))
+	if (topology_read(cmd, topology, PART_NONE, &topo))
 		return EXIT_FAILED;
 	rc = vb_fabric_route(cmd, &topo, &r);
 	vb_topo_free(&topo);
@@ -337,6 +353,8 @@ static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
 		     {"route", "a topology"},
 		     {"link", "a node and a port"},
 		     {"unlink", "a node and a port"},
+		     {"tunnel", "a node, a port, and the addresses of its two ends"},
+		     {"untunnel", "a node and a port"},
 		     {"error", "a node, a port and COUNTER=N"},
 		     {"set", "a node, a port and one or two attributes"}};
 
@@ -350,27 +368,30 @@ static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
 /* Carries out a command of @cnt words that changes the fabric. */
 static int run_change(const struct vb_cmd *cmd, const char *name, const char *const *word, int cnt)
 {
-	bool sets = strcmp(word[0], "set") == 0;
+	bool sets = strcmp(word[0], "set") == 0, tunnels = strcmp(word[0], "tunnel") == 0;
 
-	if (sets && cnt == 5)
+	if ((sets || tunnels) && cnt == 5)
 		return fabric_change_two(cmd, name, word);
 	if ((sets || strcmp(word[0], "error") == 0) && cnt == 4)
 		return fabric_change(cmd, name, word[0], word[1], word[2], word[3]);
-	if ((sets || strcmp(word[0], "link") == 0 || strcmp(word[0], "unlink") == 0) && cnt == 3)
+	if ((sets || strcmp(word[0], "link") == 0 || strcmp(word[0], "unlink") == 0 ||
+	     strcmp(word[0], "untunnel") == 0) &&
+	    cnt == 3)
 		return fabric_change(cmd, name, word[0], word[1], word[2], "");
 	return refuse_word(cmd, word[0], cnt - 1);
 }
 
 static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 {
-	struct fabric_options o = {.name = NAME_DEFAULT, .engine = "minhop", .out = OUT_DEFAULT};
+	struct fabric_options o = {
+	    .name = NAME_DEFAULT, .engine = "minhop", .out = OUT_DEFAULT, .part = PART_NONE};
 	const char *words[WORDS_MAX], *name, *word;
 	int cnt = words_read(cmd, argc, argv, &o, words);
 
 	name = o.name;
 	if (cnt == 0)
-		return vb_cmd_usage(
-		    cmd, "up, down, show, dump, watch, route, set, link, unlink or error?");
+		return vb_cmd_usage(cmd, "up, down, show, dump, watch, route, set, link, unlink, "
+					 "tunnel, untunnel or error?");
 	word = words[0];
 	if (strcmp(word, "route") == 0 && cnt > 2)
 		return vb_cmd_usage(
@@ -404,6 +425,7 @@ const struct vb_cmd vb_cmd_fabric = {
     .arguments = "up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
 		 "[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
 		 "set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
+		 "tunnel NODE PORT LOCAL PEER | untunnel NODE PORT | "
 		 "error NODE PORT COUNTER=N | route TOPOLOGY [-- OPENSM-OPTIONS] [OPTIONS]",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",
     .options = options,

@@ -27,6 +27,12 @@
 /* The GUIDs of nodes that have none in the text begin here: locally administered. */
 #define VB_TOPO_GUID_BASE UINT64_C(0x7662000000010000)
 
+/* Those of part @part, up to 255, of several topologies that are joined. */
+static inline uint64_t vb_topo_part_guid(uint32_t part)
+{
+	return VB_TOPO_GUID_BASE + ((uint64_t)(part + 1) << 32);
+}
+
 struct vb_topo_port {
 	uint32_t peer;     /* index of a node, VB_TOPO_NO_PEER: no cable */
 	uint8_t peer_port; /* 0: no cable */

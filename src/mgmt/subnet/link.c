@@ -164,6 +164,19 @@ static uint32_t enabled_speeds(const struct vb_port_info *p)
 	return speed_set(p->speed_enabled & p->speed_supported, ext);
 }
 
+/* The end in another fabric polls, too. LNK-35 */
+static void link_try_away(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
+{
+	struct vb_subnet_port *p = vb_subnet_port(s, at);
+	struct vb_subnet_far near = vb_subnet_near_end(s, at);
+	uint32_t speed = vb_link_common_speed(near.speeds, p->far.speeds);
+	uint32_t width = vb_link_common_width(near.widths, p->far.widths);
+
+	if (p->is_plugged && p->far.is_there && speed != 0 && width != 0 &&
+	    vb_subnet_sma_port(s, at)->info.phys_state == VB_PHYS_POLLING)
+		port_up(s, at, speed, width, now);
+}
+
 /* Both ends poll and hear each other: the link comes up with what they have in common. */
 static void link_try(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
 {
@@ -189,8 +202,27 @@ void vb_subnet_link_train(struct vb_subnet *s, struct vb_subnet_place at, vb_tim
 	if (!p->has_cable)
 		return;
 	port_down(s, at, now);
+	if (p->is_away) {
+		/* The other end hears of it first. */
+		p->falls++;
+		p->far.is_there = false;
+		return;
+	}
 	port_down(s, p->peer, now);
 	link_try(s, at, now);
+}
+
+/* The port gets one end of a cable. */
+static void cable_put(struct vb_subnet *s, struct vb_subnet_place at, struct vb_subnet_place peer,
+		      uint16_t speed, uint8_t width)
+{
+	struct vb_subnet_port *p = vb_subnet_port(s, at);
+
+	p->has_cable = p->is_plugged = true;
+	p->peer = peer;
+	p->speed = speed;
+	p->width = width;
+	vb_subnet_port_support(&vb_subnet_sma_port(s, at)->info, speed, width);
 }
 
 int vb_subnet_join(struct vb_subnet *s, struct vb_subnet_place a, struct vb_subnet_place b,
@@ -202,16 +234,60 @@ int vb_subnet_join(struct vb_subnet *s, struct vb_subnet_place a, struct vb_subn
 		return -EBUSY;
 	if (!vb_ib_speed_row(speed) || vb_ib_lanes(width) == 0)
 		return -EINVAL;
-	pa->has_cable = pb->has_cable = true;
-	pa->is_plugged = pb->is_plugged = true;
-	pa->peer = b;
-	pb->peer = a;
-	pa->speed = pb->speed = speed;
-	pa->width = pb->width = width;
-	vb_subnet_port_support(&vb_subnet_sma_port(s, a)->info, speed, width);
-	vb_subnet_port_support(&vb_subnet_sma_port(s, b)->info, speed, width);
+	cable_put(s, a, b, speed, width);
+	cable_put(s, b, a, speed, width);
 	link_try(s, a, now);
 	return 0;
+}
+
+int vb_subnet_join_away(struct vb_subnet *s, struct vb_subnet_place at, uint16_t speed,
+			uint8_t width, vb_time now)
+{
+	struct vb_subnet_port *p = vb_subnet_port(s, at);
+
+	(void)now;
+	if (p->has_cable)
+		return -EBUSY;
+	if (!vb_ib_speed_row(speed) || vb_ib_lanes(width) == 0)
+		return -EINVAL;
+	cable_put(s, at, at, speed, width);
+	p->is_away = true;
+	p->far.is_there = false;
+	return 0;
+}
+
+void vb_subnet_part_away(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
+{
+	struct vb_subnet_port *p = vb_subnet_port(s, at);
+
+	VB_ASSERT_ALL(p->is_away);
+	vb_subnet_link_train(s, at, now);
+	p->has_cable = p->is_plugged = p->is_away = false;
+	vb_subnet_changed(s, &s->node[at.node], VB_SMA_STATE);
+}
+
+struct vb_subnet_far vb_subnet_near_end(struct vb_subnet *s, struct vb_subnet_place at)
+{
+	const struct vb_subnet_port *p = vb_subnet_port(s, at);
+	const struct vb_port_info *info = &vb_subnet_sma_port(s, at)->info;
+
+	return (struct vb_subnet_far){
+	    .is_there = p->is_plugged && (info->phys_state == VB_PHYS_POLLING ||
+					  info->phys_state == VB_PHYS_LINK_UP),
+	    .speeds = (uint16_t)(enabled_speeds(info) & speeds_up_to(p->speed)),
+	    .widths = (uint8_t)(info->width_enabled & (p->width | VB_IB_1X))};
+}
+
+void vb_subnet_far_end(struct vb_subnet *s, struct vb_subnet_place at,
+		       const struct vb_subnet_far *far, bool restarted, vb_time now)
+{
+	struct vb_subnet_port *p = vb_subnet_port(s, at);
+
+	VB_ASSERT_ALL(p->is_away);
+	if (restarted || !far->is_there)
+		port_down(s, at, now);
+	p->far = *far;
+	link_try_away(s, at, now);
 }
 
 int vb_subnet_plug(struct vb_subnet *s, struct vb_subnet_place at, bool plugged, vb_time now)
@@ -222,7 +298,7 @@ int vb_subnet_plug(struct vb_subnet *s, struct vb_subnet_place at, bool plugged,
 		return -ENOENT;
 	if (p->is_plugged == plugged)
 		return 0;
-	p->is_plugged = vb_subnet_port(s, p->peer)->is_plugged = plugged;
+	p->is_plugged = vb_subnet_port(s, p->peer)->is_plugged = plugged; /* its own, if away */
 	vb_subnet_link_train(s, at, now);
 	return 0;
 }

@@ -20,6 +20,9 @@ void vb_subnet_waits(struct vb_subnet *s, struct vb_subnet_node *n);
  * trap 128 as well. */
 void vb_subnet_link_changed(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
 
+/* walk.c: carries a MAD that comes in by port m->at, as vb_subnet_carry() does. */
+bool vb_subnet_enter(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
+
 /* key.c: whether port @at of a switch lets the MAD in, or out, by its P_Key; counts one that it
  * does not. */
 bool vb_subnet_bars(struct vb_subnet *s, const struct vb_subnet_mad *m, struct vb_subnet_place at,

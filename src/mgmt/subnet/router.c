@@ -46,7 +46,7 @@ static uint16_t routers_lid_of(const void *ctx, uint64_t prefix, uint64_t guid)
 		for (unsigned i = 0; i <= s->node[n].sma.info.port_cnt; i++)
 			if (port_has_gid(&s->node[n].sma.port[i], prefix, guid))
 				return s->node[n].sma.port[i].info.lid;
-	return 0;
+	return s->far_lid ? s->far_lid(s->away_ctx, prefix, guid) : 0;
 }
 
 static struct vb_path path_of(const struct vb_subnet_mad *m)

@@ -184,16 +184,25 @@ static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now,
 	return is_answered;
 }
 
-bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+/* The MAD has arrived at m->at. */
+static bool serve_arrived(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 {
 	bool is_taken;
 
-	if (!vb_subnet_carry(s, m, now))
-		return false;
 	if (!serve_mad(s, m, now, &is_taken))
 		return !is_taken;
 	turn_mad_back(s, m);
 	return vb_subnet_carry(s, m, now);
+}
+
+bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+{
+	return vb_subnet_carry(s, m, now) && serve_arrived(s, m, now);
+}
+
+bool vb_subnet_receive(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+{
+	return vb_subnet_enter(s, m, now) && serve_arrived(s, m, now);
 }
 
 bool vb_subnet_refuse(struct vb_subnet *s, struct vb_subnet_mad *m)

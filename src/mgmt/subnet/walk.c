@@ -31,12 +31,48 @@ static bool lane_is_there(const struct vb_subnet *s, const struct vb_subnet_mad 
 	return m->on_qp0 || vb_sl2vl_lane(map, m->sl, p->link->config.data_cnt) >= 0;
 }
 
+static uint32_t words_of(const struct vb_subnet_mad *m)
+{
+	return WORDS + (m->has_grh ? GRH_WORDS : 0);
+}
+
+/* The MAD comes in by port @in. True: it is there now. */
+static bool link_receive(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place in,
+			 vb_time now)
+{
+	struct vb_subnet_port *to = vb_subnet_port(s, in);
+
+	if (!vb_link_may_receive(to->link.state, !m->on_qp0)) {
+		to->link.counters.rcv_discards++;
+		return false;
+	}
+	to->link.counters.rcv_data += words_of(m);
+	to->link.counters.rcv_packets++;
+	if (!m->on_qp0 && to->link.state == VB_LINK_ARMED &&
+	    vb_ib_port_link_event(&to->link, VB_LINK_DATA_CAME, now) == 0)
+		vb_subnet_link_changed(s, in, now);
+	m->at = in;
+	return !vb_subnet_bars(s, m, in, false, now);
+}
+
+/* To another fabric, whose walk goes on when it has come there. */
+static void link_leave(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place out,
+		       uint8_t in_port)
+{
+	const struct vb_sma_port *p = &s->node[out.node].sma.port[out.port];
+	const struct vb_sl2vl *map = &p->sl2vl[vb_subnet_is_switch(s, out.node) ? in_port : 0];
+
+	m->vl =
+	    m->on_qp0 ? VB_VL_MGMT : (uint8_t)vb_sl2vl_lane(map, m->sl, p->link->config.data_cnt);
+	if (s->leave)
+		s->leave(s->away_ctx, out, m);
+}
+
 /* Over the cable of port @out. True: the MAD is at its other end now. */
 static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place out,
 		       uint8_t in_port, vb_time now)
 {
-	struct vb_subnet_port *from = vb_subnet_port(s, out), *to;
-	uint32_t words = WORDS + (m->has_grh ? GRH_WORDS : 0);
+	struct vb_subnet_port *from = vb_subnet_port(s, out);
 
 	VB_ASSERT_ALL(from->has_cable && vb_subnet_port(s, from->peer)->has_cable);
 
@@ -46,20 +82,13 @@ static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_s
 	}
 	if (vb_subnet_bars(s, m, out, true, now))
 		return false;
-	from->link.counters.xmit_data += words;
+	from->link.counters.xmit_data += words_of(m);
 	from->link.counters.xmit_packets++;
-	to = vb_subnet_port(s, from->peer);
-	if (!vb_link_may_receive(to->link.state, !m->on_qp0)) {
-		to->link.counters.rcv_discards++;
+	if (from->is_away) {
+		link_leave(s, m, out, in_port);
 		return false;
 	}
-	to->link.counters.rcv_data += words;
-	to->link.counters.rcv_packets++;
-	if (!m->on_qp0 && to->link.state == VB_LINK_ARMED &&
-	    vb_ib_port_link_event(&to->link, VB_LINK_DATA_CAME, now) == 0)
-		vb_subnet_link_changed(s, from->peer, now);
-	m->at = from->peer;
-	return !vb_subnet_bars(s, m, m->at, false, now);
+	return link_receive(s, m, from->peer, now);
 }
 
 /* The packet is at the node, or at port 0 of the switch, of which LID it has. */
@@ -109,6 +138,7 @@ static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_lo
 		bool is_switch = vb_subnet_is_switch(s, m->at.node), arrives;
 		const struct vb_port_info *own = &n->sma.port[is_switch ? 0 : m->at.port].info;
 
+		m->by_path = false;
 		if (is_local && stays_inside(m, own, is_switch ? 0 : m->at.port))
 			return true;
 		if (!is_switch && !is_local && ends_here(s, m, &out, &arrives))
@@ -139,19 +169,17 @@ static bool begins_by_lid(const struct vb_subnet_mad *m)
 	return (r.returning ? r.dr_dlid : r.dr_slid) != VB_LID_PERMISSIVE;
 }
 
-static bool walk_directed(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+/* On the directed part of a route. @is_local: the MAD begins at m->at; @by_lid: a part with LIDs
+ * has ended there. */
+static bool walk_directed(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_local, bool by_lid,
+			  vb_time now)
 {
-	bool by_lid = begins_by_lid(m), is_local = true;
-	uint8_t in_port = VB_SMI_LOCAL;
-
-	if (by_lid && !walk_by_lid(s, m, true, now))
-		return false;
 	for (unsigned hops = 0; hops < HOPS_MAX; hops++) {
 		struct vb_sma_node *n = &s->node[m->at.node].sma;
 		struct vb_smi_node node = {vb_subnet_is_switch(s, m->at.node), n->info.port_cnt};
+		uint8_t in_port = is_local && !by_lid ? VB_SMI_LOCAL : m->at.port;
 		struct vb_smi_step step;
 
-		in_port = is_local && !by_lid ? VB_SMI_LOCAL : m->at.port;
 		step = vb_smi_forward(m->mad, &node, in_port, by_lid);
 		if (step.where == VB_SMI_DISCARD)
 			return false;
@@ -166,6 +194,7 @@ static bool walk_directed(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time 
 			is_local = false;
 			continue;
 		}
+		m->by_path = true;
 		if (!s->node[m->at.node].port[step.port].has_cable ||
 		    !cross_link(s, m, (struct vb_subnet_place){m->at.node, step.port}, in_port,
 				now))
@@ -181,15 +210,32 @@ static bool lane_leads_to_qp(const struct vb_subnet_mad *m)
 	return m->on_qp0 == (m->dst_qp == 0);
 }
 
-bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+static bool is_directed(const struct vb_subnet_mad *m)
 {
 	struct vb_mad_hdr h;
-	bool arrives;
 
 	vb_mad_hdr_parse(&h, m->mad);
-	if (m->on_qp0 && h.mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED)
-		arrives = walk_directed(s, m, now);
-	else
-		arrives = walk_by_lid(s, m, true, now);
+	return m->on_qp0 && h.mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED;
+}
+
+bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+{
+	bool directed = is_directed(m), by_lid = !directed || begins_by_lid(m);
+	bool arrives = !by_lid || walk_by_lid(s, m, true, now);
+
+	if (arrives && directed)
+		arrives = walk_directed(s, m, true, by_lid, now);
+	return arrives && lane_leads_to_qp(m) && vb_subnet_keys_fit(s, m, now);
+}
+
+bool vb_subnet_enter(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+{
+	bool directed = is_directed(m), by_lid = !directed || m->dlid != VB_LID_PERMISSIVE;
+	bool arrives = link_receive(s, m, m->at, now);
+
+	if (arrives && by_lid)
+		arrives = walk_by_lid(s, m, false, now);
+	if (arrives && directed)
+		arrives = walk_directed(s, m, false, by_lid, now);
 	return arrives && lane_leads_to_qp(m) && vb_subnet_keys_fit(s, m, now);
 }

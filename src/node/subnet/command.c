@@ -8,6 +8,7 @@
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/live/live.h"
 #include "node/subnet/state.h"
+#include "node/subnet/tunnel/tunnel.h"
 #include "node/subnet/watch.h"
 
 #include "wire/ib/rate.h"
@@ -67,6 +68,11 @@ static void print_link(struct vb_subnet_daemon *d, FILE *out, struct vb_subnet_p
 		info->lid);
 	if (d->topo->node[at.node].type == VB_NODE_ROUTER)
 		fprintf(out, "prefix 0x%016" PRIx64 " ", info->prefix);
+	if (p->is_away) {
+		fputs(address_text(d, at, address), out);
+		vb_subnet_tunnel_print(vb_subnet_tunnel_at(d, at), out);
+		return;
+	}
 	fprintf(out, "%s-> %s port %u%s", address_text(d, at, address),
 		d->topo->node[p->peer.node].name, p->peer.port,
 		p->is_plugged ? "" : " (unplugged)");
@@ -143,6 +149,34 @@ static int command_plug(struct vb_subnet_daemon *d, char *arguments, bool plugge
 		snprintf(why, why_size, "no cable is at port %u of '%s'", at.port,
 			 d->topo->node[at.node].name);
 	return rc;
+}
+
+/* "NODE PORT LOCAL PEER". */
+static int command_tunnel(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+{
+	char *peer = strrchr(arguments, ' '), *local = NULL;
+	struct vb_subnet_place at;
+	int rc;
+
+	if (peer) {
+		*peer++ = 0;
+		local = strrchr(arguments, ' ');
+	}
+	if (!local) {
+		snprintf(why, why_size, "a tunnel has a node, a port, and two addresses");
+		return -EINVAL;
+	}
+	*local++ = 0;
+	rc = place_parse(d, arguments, &at, why, why_size);
+	return rc ? rc : vb_subnet_tunnel_open(d, at, local, peer, why, why_size);
+}
+
+static int command_untunnel(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+{
+	struct vb_subnet_place at;
+	int rc = place_parse(d, arguments, &at, why, why_size);
+
+	return rc ? rc : vb_subnet_tunnel_shut(d, at, why, why_size);
 }
 
 /* Codes of rate.h by their names, "QDR" and "4x"; 0: there is none of this name. */
@@ -385,6 +419,10 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 		rc = command_dump(d, out);
 	else if (strcmp(copy, "link") == 0 || strcmp(copy, "unlink") == 0)
 		rc = command_plug(d, arguments, copy[0] == 'l', why, why_size);
+	else if (strcmp(copy, "tunnel") == 0)
+		rc = command_tunnel(d, arguments, why, why_size);
+	else if (strcmp(copy, "untunnel") == 0)
+		rc = command_untunnel(d, arguments, why, why_size);
 	else if (strcmp(copy, "connections") == 0)
 		rc = command_connections(d, out);
 	else if (strcmp(copy, "set") == 0)

@@ -158,6 +158,8 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 	vb_list_init(&d->users);
 	vb_list_init(&d->seats);
 	vb_list_init(&d->cms);
+	vb_list_init(&d->tunnels);
+	d->tunnels_due = VB_NEVER;
 	d->counters_due = VB_NEVER;
 	vb_list_init(&d->gone);
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -186,6 +188,11 @@ void vb_subnet_daemon_set_real_time(struct vb_subnet_daemon *d, uint32_t scale)
 {
 	VB_ASSERT_ALL(!d->adapter && scale);
 	d->real_time = scale;
+}
+
+void vb_subnet_daemon_set_part(struct vb_subnet_daemon *d, uint32_t part)
+{
+	vb_subnet_addresses_part(d, part);
 }
 
 static void seat_leave(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
@@ -397,6 +404,9 @@ static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t
 	case VB_WATCH_FILE:
 		file_event(d, vb_container_of(w, struct vb_subnet_file, watch), events);
 		break;
+	case VB_WATCH_TUNNEL:
+		vb_subnet_tunnel_event(w, vb_clock_now());
+		break;
 	case VB_WATCH_LIVE_TIMER:
 		(void)read(w->fd, &ticks, sizeof ticks);
 		break;
@@ -439,7 +449,7 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 		vb_time due = vb_time_min(vb_subnet_due(d), vb_subnet_adapter_due(d));
 		int n;
 
-		due = vb_time_min(due, d->counters_due);
+		due = vb_time_min(vb_time_min(due, d->counters_due), d->tunnels_due);
 		n = epoll_wait(d->epoll_fd, e, EVENTS, vb_subnet_live_wait(d, wait_ms(due)));
 
 		if (n < 0 && errno != EINTR)
@@ -448,6 +458,7 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 			watch_event(d, e[i].data.ptr, e[i].events);
 		vb_subnet_live_step(d);
 		vb_subnet_move(d, vb_clock_now());
+		vb_subnet_tunnels_step(d, vb_clock_now());
 		vb_subnet_users_sweep(d);
 		vb_subnet_adapter_step(d, vb_clock_now());
 		vb_subnet_counter_files_step(d, vb_clock_now());
@@ -465,6 +476,7 @@ void vb_subnet_daemon_close(struct vb_subnet_daemon *d)
 	while (!vb_list_is_empty(&d->conns))
 		conn_close(d, vb_container_of(d->conns.next, struct vb_subnet_conn, node));
 	vb_subnet_cms_close(d);
+	vb_subnet_tunnels_close(d);
 	gone_free(d);
 	vb_subnet_adapter_close(d);
 	vb_subnet_trees_close(d);

@@ -22,6 +22,10 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
  * may have asked for the adapter. */
 void vb_subnet_daemon_set_real_time(struct vb_subnet_daemon *d, uint32_t scale);
 
+/* The fabric is part @part, up to 255, of several that are joined by tunnels: its addresses are
+ * 10.@part.x.y from now on. */
+void vb_subnet_daemon_set_part(struct vb_subnet_daemon *d, uint32_t part);
+
 /* Serves until DOWN is called or a signal that ends programs comes. Returns 0 or a negative errno.
  */
 int vb_subnet_daemon_serve(struct vb_subnet_daemon *d);

@@ -31,6 +31,7 @@ enum vb_watch_kind {
 	VB_WATCH_CHANNEL,
 	VB_WATCH_LIVE,       /* programs wake the process of a fabric in real time... */
 	VB_WATCH_LIVE_TIMER, /* ... or its clock does */
+	VB_WATCH_TUNNEL,
 };
 
 /* A descriptor of the loop. The events of epoll(7) point here. */
@@ -105,6 +106,9 @@ struct vb_subnet_daemon {
 	uint32_t real_time;                    /* see vb_subnet_daemon_set_real_time() */
 	struct vb_subnet_live *live;           /* with it, and with an adapter; else NULL */
 	struct vb_subnet_addresses *addresses; /* of IP, cm/env.c */
+	struct vb_list tunnels;                /* tunnel/tunnel.h... */
+	vb_time tunnels_due;                   /* ... whose next period begins then */
+	bool far_changed;                      /* what they tell of addresses may be another now */
 	struct vb_subnet_call call;
 };
 
@@ -134,7 +138,28 @@ void vb_subnet_page_leave(struct vb_subnet_daemon *d, struct vb_subnet_file *f);
 void vb_subnet_page_form(struct vb_subnet_file *f);
 void vb_subnet_page_agent(struct vb_subnet_file *f, uint32_t id, const struct vb_agent_request *r);
 
-/* traffic.c: moves all MADs that wait, until nothing more can be moved now. */
+/* tunnel/tunnel.c: the port of a fabric in real time becomes the end of a tunnel from @local to
+ * @peer, texts as the user writes them; or no longer is. 0, or a negative errno with a line in
+ * @why. */
+int vb_subnet_tunnel_open(struct vb_subnet_daemon *d, struct vb_subnet_place at, const char *local,
+			  const char *peer, char *why, size_t why_size);
+int vb_subnet_tunnel_shut(struct vb_subnet_daemon *d, struct vb_subnet_place at, char *why,
+			  size_t why_size);
+void vb_subnet_tunnels_close(struct vb_subnet_daemon *d);
+/* The socket of the tunnel, whose watch is @w, is readable. */
+void vb_subnet_tunnel_event(struct vb_watch *w, vb_time now);
+/* Does what is due, at d->tunnels_due at the latest. */
+void vb_subnet_tunnels_step(struct vb_subnet_daemon *d, vb_time now);
+/* tunnel/pass.c: frames that have left the net leave the process. False: there were none. */
+bool vb_subnet_tunnels_send(struct vb_subnet_daemon *d);
+/* tunnel/far.c: the GID of the port behind a tunnel that has this address, in host order. False:
+ * there is none. */
+bool vb_subnet_far_gid(const struct vb_subnet_daemon *d, uint32_t ipv4, uint64_t *prefix,
+		       uint64_t *guid);
+
+/* traffic.c: a MAD comes in by port m->at, whose cable leads away. */
+void vb_subnet_mad_arrive(struct vb_subnet_daemon *d, struct vb_subnet_mad *m, vb_time now);
+/* Moves all MADs that wait, until nothing more can be moved now. */
 void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now);
 vb_time vb_subnet_due(const struct vb_subnet_daemon *d);
 /* Hands on what waits for the files of @u. */

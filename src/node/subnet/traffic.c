@@ -84,15 +84,28 @@ static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m,
 	return vb_agents_handle(u->agents, m->on_qp0, &from, m->mad, now);
 }
 
-static void send_packet(struct vb_subnet_daemon *d, struct vb_subnet_mad *m, vb_time now)
+/* The MAD is where it is for programs. */
+static void arrived_packet(struct vb_subnet_daemon *d, struct vb_subnet_mad *m, vb_time now)
 {
 	/* A GMP is for QP1: other QPs are not here. */
-	if (!vb_subnet_send(&d->subnet, m, now) || (!m->on_qp0 && m->dst_qp != QP1))
+	if (!m->on_qp0 && m->dst_qp != QP1)
 		return;
 	if (hand_over(d, m, now))
 		return;
 	if (vb_subnet_refuse(&d->subnet, m) && vb_subnet_carry(&d->subnet, m, now))
 		(void)hand_over(d, m, now);
+}
+
+static void send_packet(struct vb_subnet_daemon *d, struct vb_subnet_mad *m, vb_time now)
+{
+	if (vb_subnet_send(&d->subnet, m, now))
+		arrived_packet(d, m, now);
+}
+
+void vb_subnet_mad_arrive(struct vb_subnet_daemon *d, struct vb_subnet_mad *m, vb_time now)
+{
+	if (vb_subnet_receive(&d->subnet, m, now))
+		arrived_packet(d, m, now);
 }
 
 static bool send_next(struct vb_subnet_daemon *d, struct vb_subnet_user *u, vb_time now)
@@ -133,6 +146,7 @@ static void tell_changes(struct vb_subnet_daemon *d)
 	uint32_t node, changes;
 
 	while (vb_subnet_poll_change(&d->subnet, &node, &changes)) {
+		d->far_changed = true;
 		vb_subnet_adapter_follow(d, node, changes);
 		vb_subnet_watch_changes(d, node, changes);
 		if (!(changes & ~(uint32_t)VB_SMA_SET))

@@ -117,10 +117,17 @@ static void includes_free(struct include_reader *r)
 
 int vb_fabric_read_topology(struct vb_topo *topo, const char *arg, char *why, size_t why_size)
 {
+	return vb_fabric_read_topology_at(topo, arg, 0, why, why_size);
+}
+
+int vb_fabric_read_topology_at(struct vb_topo *topo, const char *arg, uint64_t guid_base, char *why,
+			       size_t why_size)
+{
 	struct include_reader includes = {.beside = arg};
 	const struct vb_topo_config config = {.alloc = vb_topology_alloc,
 					      .free = vb_topology_free,
 					      .file = arg,
+					      .guid_base = guid_base,
 					      .include = include_read,
 					      .include_ctx = &includes};
 	char *text;

@@ -16,4 +16,8 @@ char *vb_fabric_read_text(const char *path, size_t max, size_t *len);
  * lines include begin at its folder. 0, or a negative errno with a line in @why. */
 int vb_fabric_read_topology(struct vb_topo *topo, const char *arg, char *why, size_t why_size);
 
+/* The same; nodes without a GUID have those from @guid_base on, 0: VB_TOPO_GUID_BASE. */
+int vb_fabric_read_topology_at(struct vb_topo *topo, const char *arg, uint64_t guid_base, char *why,
+			       size_t why_size);
+
 #endif

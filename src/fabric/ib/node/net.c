@@ -153,14 +153,19 @@ static void ports_serve(struct vb_ib_net *n)
 	}
 }
 
-/* A port's deadline has come: the frame at the far end of its cable goes into the node there, then
- * comes the next frame. */
+/* A port's deadline has come: the frame at the far end of its cable goes into the node there, or
+ * away, then comes the next frame. */
 static void port_run(struct vb_ib_net *n, struct vb_ib_net_port *p)
 {
 	struct vb_port *far = n->port[p->far].line;
 	struct vb_frame *f;
 
 	while ((f = vb_cable_poll_transmit(&p->line->cable, n->now)) != NULL) {
+		if (p->is_away) {
+			f->in = p->line->id;
+			vb_frame_fifo_push(&n->away, f);
+			continue;
+		}
 		VB_ASSERT_ALL(far->owner && far != p->line);
 		far->owner->ops->handle_packet(far->owner, far->number, f, n->now);
 		ports_serve(n);
@@ -217,7 +222,7 @@ void vb_ib_net_set_state(struct vb_ib_net *n, uint32_t number, uint8_t state, bo
 {
 	struct vb_ib_port *p = &n->end[number].port;
 	uint32_t far = n->port[number].far;
-	bool is_down = state < VB_LINK_INIT || far == number;
+	bool is_down = state < VB_LINK_INIT || (far == number && !n->port[number].is_away);
 	bool goes_back = p->state > VB_LINK_INIT && state == VB_LINK_INIT;
 	uint8_t before = p->state;
 
@@ -236,6 +241,55 @@ void vb_ib_net_set_state(struct vb_ib_net *n, uint32_t number, uint8_t state, bo
 		port_settle(n, far);
 	}
 	port_settle(n, number);
+}
+
+void vb_ib_net_set_away(struct vb_ib_net *n, uint32_t number, bool is_away, vb_dur delay)
+{
+	struct vb_ib_net_port *p = &n->port[number];
+
+	VB_ASSERT_ALL(p->line->owner && p->far == number);
+	if (p->is_away == is_away)
+		return;
+	p->line->cable.delay = delay;
+	if (!is_away)
+		vb_ib_net_set_state(n, number, VB_LINK_DOWN, false);
+	p->is_away = is_away;
+}
+
+struct vb_frame *vb_ib_net_poll_away(struct vb_ib_net *n)
+{
+	return n->away.head ? vb_frame_fifo_pop(&n->away) : NULL;
+}
+
+void vb_ib_net_arrive(struct vb_ib_net *n, uint32_t number, struct vb_frame *f)
+{
+	struct vb_port *line = n->port[number].line;
+
+	VB_ASSERT_ALL(n->port[number].is_away && line->owner);
+	line->owner->ops->handle_packet(line->owner, line->number, f, n->now);
+	ports_serve(n);
+}
+
+bool vb_ib_net_arrive_flow(struct vb_ib_net *n, uint32_t number, const uint8_t packet[VB_FLOW_LEN])
+{
+	struct vb_frame *f = vb_frame_pool_take(&n->pool);
+
+	if (!f)
+		return false;
+	f->kind = VB_FRAME_FLOW;
+	n->pool.flow++;
+	f->frame_len = VB_FLOW_LEN;
+	f->has_payload = f->corrupt = false;
+	memcpy(f->bytes, packet, VB_FLOW_LEN);
+	vb_ib_net_arrive(n, number, f);
+	return true;
+}
+
+void vb_ib_net_tell(struct vb_ib_net *n, uint32_t number)
+{
+	vb_ib_port_tell(&n->end[number].port, n->now);
+	vb_port_wake(n->port[number].line);
+	ports_serve(n);
 }
 
 void vb_ib_net_set_lanes(struct vb_ib_net *n, uint32_t number, uint32_t cnt)

@@ -7,7 +7,8 @@
  *
  * A port is named by a number that the caller chooses; the ports of a switch have numbers that
  * follow each other. Without packets nothing is due: cables lose no frame, and so nothing is told
- * twice.
+ * twice. A cable may also lead away, to another net: then frames may get lost, and its holder lets
+ * the port tell again what it told.
  */
 #ifndef VB_FABRIC_IB_NODE_NET_H
 #define VB_FABRIC_IB_NODE_NET_H
@@ -30,7 +31,8 @@ struct vb_ib_net_port {
 	struct vb_port *line;
 	struct vb_ib_switch *sw;
 	struct vb_ib_hca *hca;
-	uint32_t far; /* at the other end of the cable; its own number: there is no cable */
+	uint32_t far; /* at the other end of the cable; its own number: there is no cable here */
+	bool is_away; /* the other end of the cable is in another net */
 	struct vb_heap_node due;
 	struct vb_cable_hooks hooks;
 };
@@ -41,7 +43,8 @@ struct vb_ib_net {
 	struct vb_ready_list ready;
 	struct vb_heap due;
 	vb_time now;
-	void *lines; /* the memory that the lines are in */
+	void *lines;               /* the memory that the lines are in */
+	struct vb_frame_fifo away; /* frames that have left by cables which lead away */
 	struct vb_ib_net_port *port;
 	struct vb_ib_end *end; /* by number */
 };
@@ -58,6 +61,19 @@ void vb_ib_net_add_hca(struct vb_ib_net *n, struct vb_ib_hca *hca, uint32_t numb
 		       const struct vb_ib_port_config *c);
 /* A cable of that delay between two ports. */
 void vb_ib_net_join(struct vb_ib_net *n, uint32_t a, uint32_t b, vb_dur delay);
+
+/* The port, which has no cable, is the end of one that leads away from now on; or no longer is,
+ * which takes its link down. */
+void vb_ib_net_set_away(struct vb_ib_net *n, uint32_t number, bool is_away, vb_dur delay);
+/* The next frame that has left the net; f->in is the number of the port. It is the caller's, who
+ * gives it back to n->pool. NULL: there is none. */
+struct vb_frame *vb_ib_net_poll_away(struct vb_ib_net *n);
+/* A frame, of n->pool, comes in by such a port: a packet, or one of flow control. */
+void vb_ib_net_arrive(struct vb_ib_net *n, uint32_t number, struct vb_frame *f);
+/* A flow control packet comes in. False: there is no frame for it. */
+bool vb_ib_net_arrive_flow(struct vb_ib_net *n, uint32_t number, const uint8_t packet[VB_FLOW_LEN]);
+/* The port tells its other end again what was told before. LNK-16, LNK-19 */
+void vb_ib_net_tell(struct vb_ib_net *n, uint32_t number);
 
 /* The port's link is in @state, enum vb_link_state, from now on. @was_down: and was down since the
  * last call, so that its credits begin again. */

@@ -36,6 +36,8 @@ struct vb_subnet_adapter {
  * for the caller to close. Returns the status of the answer. */
 int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 			struct vb_subnet_answer *answer, struct vb_fds *fds);
+/* Opens the adapter of the fabric, and its machines in real time, where nobody has yet. */
+int vb_subnet_adapter_need(struct vb_subnet_daemon *d);
 void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c);
 void vb_subnet_seat_close(struct vb_subnet_seat *s);
 void vb_subnet_adapter_close(struct vb_subnet_daemon *d);

@@ -92,7 +92,7 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, bo
 	next.lmc = s->info.lmc;
 	next.mtu = s->info.neighbor_mtu;
 	if (s->link) {
-		if (p->has_cable)
+		if (p->has_cable && !p->is_away)
 			next.peer = vb_subnet_map_port(a, p->peer);
 		next.may_send = vb_link_may_send(s->link->state, true);
 		next.may_receive = vb_link_may_receive(s->link->state, true);

@@ -79,6 +79,11 @@ static int adapter_open(struct vb_subnet_daemon *d)
 	return 0;
 }
 
+int vb_subnet_adapter_need(struct vb_subnet_daemon *d)
+{
+	return d->adapter ? 0 : adapter_open(d);
+}
+
 static int seat_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 {
 	if (s->host)
@@ -191,7 +196,7 @@ int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 			 d->topo->node[c->seat->index].name);
 		return -ENODEV;
 	}
-	rc = d->adapter ? 0 : adapter_open(d);
+	rc = vb_subnet_adapter_need(d);
 	if (!rc)
 		rc = seat_open(d, c->seat);
 	k = rc ? rc : slot_choose(d->adapter);

@@ -49,6 +49,8 @@ struct vb_ucma_env vb_subnet_cm_env(struct vb_subnet_cm *cm);
 bool vb_subnet_cm_gid_is_local(void *ctx, const struct vb_gid *gid);
 /* The table of addresses. 0 or -ENOMEM. */
 int vb_subnet_addresses_make(struct vb_subnet_daemon *d);
+/* All addresses are 10.@part.x.y from now on. */
+void vb_subnet_addresses_part(struct vb_subnet_daemon *d, uint32_t part);
 /* The address of a port of an adapter, in host order; 0: it has none. */
 uint32_t vb_subnet_address_of(const struct vb_subnet_daemon *d, struct vb_subnet_place at);
 

@@ -5,6 +5,7 @@
 
 #include "node/cm/env.h"
 #include "ucma/abi.h"
+#include "wire/be.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -53,6 +54,11 @@ int vb_subnet_addresses_make(struct vb_subnet_daemon *d)
 				a->at[a->cnt++] = (struct vb_subnet_place){i, (uint8_t)p};
 	d->addresses = a;
 	return 0;
+}
+
+void vb_subnet_addresses_part(struct vb_subnet_daemon *d, uint32_t part)
+{
+	d->addresses->network = ADDRESS_FIRST_BYTE << 24 | part % 256 << 16;
 }
 
 uint32_t vb_subnet_address_of(const struct vb_subnet_daemon *d, struct vb_subnet_place at)
@@ -189,6 +195,18 @@ static void source_fill(const struct vb_subnet_cm *cm, uint8_t port,
 				    [15] = (uint8_t)address}};
 }
 
+/* The port behind a tunnel that has an IPv4 address. */
+static int far_find(const struct vb_subnet_daemon *d, const uint8_t ipv4[4], struct vb_gid *out)
+{
+	uint64_t prefix, guid;
+
+	if (!vb_subnet_far_gid(d, be32_get(ipv4), &prefix, &guid))
+		return -ENETUNREACH;
+	be64_put(out->b, prefix);
+	be64_put(out->b + 8, guid);
+	return 0;
+}
+
 static int gid_find(void *ctx, const struct vb_ucma_addr *a, struct vb_gid *out)
 {
 	const struct vb_subnet_cm *cm = ctx;
@@ -203,7 +221,7 @@ static int gid_find(void *ctx, const struct vb_ucma_addr *a, struct vb_gid *out)
 		return 0;
 	at = port_of_address(cm->d, a->gid.b + 12);
 	if (!at)
-		return -ENETUNREACH;
+		return far_find(cm->d, a->gid.b + 12, out);
 	*out = gid_of(cm->d, *at, 0);
 	return 0;
 }

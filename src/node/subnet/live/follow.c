@@ -120,7 +120,7 @@ static void cables_join(struct vb_subnet_daemon *d, struct vb_subnet_live *v)
 		for (uint8_t p = 1; p <= d->topo->node[i].port_cnt; p++) {
 			const struct vb_subnet_port *port = &d->subnet.node[i].port[p];
 
-			if (port->has_cable)
+			if (port->has_cable && !port->is_away)
 				vb_ib_net_join(&v->net, port_number(d, i, p),
 					       port_number(d, port->peer.node, port->peer.port),
 					       CABLE_NS);
@@ -274,6 +274,8 @@ static void port_follow(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 		if (node_is(d, at.node, VB_NODE_SWITCH))
 			marks_follow(&v->marks[number], cca, at.port);
 	}
+	vb_ib_net_set_away(&v->net, number, d->subnet.node[at.node].port[at.port].is_away,
+			   CABLE_NS);
 	vb_ib_net_set_state(&v->net, number, link->state,
 			    link->counters.link_downed != v->downs[number]);
 	v->downs[number] = link->counters.link_downed;

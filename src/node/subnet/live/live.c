@@ -147,6 +147,7 @@ void vb_subnet_live_step(struct vb_subnet_daemon *d)
 	lateness_forgive(v, wall);
 	while (more && vb_time_since(begin, wall) < TURN_NS) {
 		more = vb_ib_net_run(&v->net, time_at(v, wall), EVENTS) == EVENTS;
+		more |= vb_subnet_tunnels_send(d);
 		more |= vb_subnet_live_deliver(d, wall);
 		more |= vb_subnet_live_send(d, wall);
 		wall = vb_clock_now();
