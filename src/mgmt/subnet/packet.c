@@ -2,8 +2,8 @@
 /*
  * MADs as packets of a link, where a cable leads to another fabric: LRH, GRH if there is one, BTH,
  * DETH, the MAD, ICRC and VCRC. SMPs on a directed part of their route have the permissive LID at
- * both ends. Packets that come are hostile: each length, CRC and header is checked. IBA 13.5.3, 14.2.2,
- * 7.8; items FAB-12, LNK-01 to LNK-10, LNK-12, LNK-13
+ * both ends. Packets that come are hostile: each length, CRC and header is checked.
+ * IBA 13.5.3, 14.2.2, 7.8; items FAB-12, LNK-01 to LNK-10, LNK-12, LNK-13
  */
 #include "mgmt/subnet/priv.h"
 
