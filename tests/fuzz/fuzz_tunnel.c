@@ -2,9 +2,9 @@
 /*
  * Any datagrams to the end of a tunnel, and what they have in them to a port, to the management of
  * a subnet and to the table of addresses: whole ones of the other end, those of strangers, with
- * right CRCs and with any. Who does not name the number of this end changes nothing. Packets that
- * are taken have the same meaning when they are written and read again; nothing is lost of the
- * memory of frames. LNK-05, LNK-09, LNK-13, LNK-20
+ * right CRCs and with any. A sender that does not name the number of this end changes nothing.
+ * Packets that are taken have the same meaning when they are written and read again; nothing is
+ * lost of the memory of frames. LNK-05, LNK-09, LNK-13, LNK-20
  *
  * Input: steps: a byte for the kind and what the kind needs (absent bytes are 0).
  */

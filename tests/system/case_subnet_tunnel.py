@@ -380,3 +380,108 @@ def tunnels_that_make_no_sense_are_refused(context):
                 part.end()
         if plain:
             a.run([context.verbena, "fabric", "down", plain], status=None)
+
+
+# Host b has a router behind the far switch, into a subnet of its own.
+ROUTED = """Switch 4 "S"
+[1] "H-0"[1]
+[2] "R"[1]
+
+Switch 4 "S-B"
+[1] "H-1"[1]
+[2] "H-2"[1]
+[3] "R"[2]
+
+Ca 1 "H-0"
+Ca 1 "H-1"
+Ca 1 "H-2"
+Rt 2 "R"
+"""
+PREFIX_A, PREFIX_B = 0xFEC0000000000001, 0xFEC0000000000002
+
+
+def guid_of(part, node):
+    """Of the node, as `show` has it; a port has that and its number."""
+    return int(re.search(rf"^\w+ {node} 0x([0-9a-f]+)", part.shown(), re.M)[1], 16)
+
+
+@case("subnet.tunnel.router", seconds=300)
+def a_router_behind_the_tunnel(context):
+    """A subnet that reaches over both hosts, and a router at one of them into another subnet: programs of RDMA CM cross both. The
+    router finds the LIDs of ports at the other host. FAB-06, FAB-07, FAB-56"""
+    t = Two(context, "tq", other=ROUTED, manage=False)
+    managers = []
+    try:
+        router = guid_of(t.b, "R")
+        folder = context.machine.folder
+        for part, node, own, other, port in ((t.a, "H-0", PREFIX_A, PREFIX_B, 1), (t.b, "H-2", PREFIX_B, PREFIX_A, 2)):
+            routes, conf, log = (os.path.join(folder, f"tq.{node}.{x}") for x in ("routes", "conf", "log"))
+            with open(routes, "w", encoding="ascii") as out:
+                out.write(f"{other:#x} {router + port:#x}\n")
+            with open(conf, "w", encoding="ascii") as out:
+                out.write(f"subnet_prefix {own:#x}\nprefix_routes_file {routes}\n")
+            managers.append(part.host.start(part.at(node, "opensm", "-e", "-d", "2", "-f", log, "-s", "0", "-F", conf),
+                                            env={"OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder}))
+        t.a.await_state("ACTIVE", port=2)
+        t.b.await_state("ACTIVE", port=2)
+        t.b.await_state("ACTIVE", node="S-B", port=1, seconds=60)
+        address = t.b.ip(2)  # H-1 is in the other subnet
+        t.connect(["rping", "-s", "-a", address, "-C", "50", "-V"], ["rping", "-c", "-a", address, "-C", "50", "-V"], address)
+        t.connect(["ucmatose", "-b", address, "-c", "2", "-C", "10"], ["ucmatose", "-s", address, "-c", "2", "-C", "10"], address)
+        need(not re.search("not routed|hop limit", t.b.shown()), t.b.shown())
+    finally:
+        for m in managers:
+            m.end()
+        t.end()
+
+
+# Between two others: port 3 and 4 have tunnels.
+MIDDLE = """Switch 4 "S"
+[1] "H-0"[1]
+Ca 1 "H-0"
+"""
+
+
+@case("subnet.tunnel.chain", seconds=300)
+def three_hosts_in_a_row(context):
+    """The fabric between two others carries their packets, and tells each what is behind the other. When one goes, it is forgotten
+    at the far end, too. FAB-56, LNK-16"""
+    if not shutil.which("opensm"):
+        raise Skip("opensm is not installed")
+    a, b = context.machine.two()
+    ports = [a.pick_port() for _ in range(2)]
+    parts, manager = [], None
+    try:
+        # Hosts a and b have the ends of the row; the middle one is a second fabric of host a.
+        one, middle, last = Part(context, a, "tc1", LEAF, 1), Part(context, a, "tc2", MIDDLE, 2), Part(context, b, "tc3", LEAF, 3)
+        parts = [one, middle, last]
+        one.tunnel("S", 4, f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}")
+        middle.tunnel("S", 3, f"127.0.0.1:{ports[1]}", f"127.0.0.1:{ports[0]}")
+        middle.tunnel("S", 4, f"{A_IP}:{ports[0]}", f"{B_IP}:{ports[0]}")
+        last.tunnel("S", 4, f"{B_IP}:{ports[0]}", f"{A_IP}:{ports[0]}")
+        folder = context.machine.folder
+        manager = a.start(middle.at("H-0", "opensm", "-e", "-d", "2", "-f", os.path.join(folder, "osm.tc.log"), "-s", "0"),
+                          env={"OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder})
+        for p in (one, last):
+            for port in (4, 1, 2):
+                p.await_state("ACTIVE", port=port, seconds=60)
+        end = time.monotonic() + 10
+        while not (f"{last.ip(2)} through 1 more tunnel" in one.shown() and f"{one.ip(2)} through 1 more tunnel" in last.shown()):
+            need(time.monotonic() < end, one.shown() + last.shown())
+            time.sleep(0.05)
+        address = last.ip(2)
+        t = Two.__new__(Two)
+        t.a, t.b = one, last
+        t.connect(["rping", "-s", "-a", address, "-C", "50", "-V"], ["rping", "-c", "-a", address, "-C", "50", "-V"], address)
+        t.both("ib_write_bw", "-n", "200")
+        last.end()
+        parts.remove(last)
+        end = time.monotonic() + 10
+        while address in one.shown():
+            need(time.monotonic() < end, one.shown())
+            time.sleep(0.05)
+    finally:
+        if manager:
+            manager.end()
+        for p in parts:
+            p.end()

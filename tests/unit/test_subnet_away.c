@@ -265,7 +265,7 @@ static void links__that_fall_wait_for_the_other_end(void **state)
 	vb_subnet_link_train(&net, place(SWITCH_B, 3), now);
 	assert_int_equal(p->link.state, VB_LINK_DOWN);
 	assert_int_equal(p->falls, falls + 1);
-	/* What was known of it before does not count. */
+	/* Its word from before does not count. */
 	assert_false(p->far.is_there);
 	both_ends_join();
 	assert_int_equal(p->link.state, VB_LINK_INIT);
