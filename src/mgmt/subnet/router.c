@@ -46,7 +46,7 @@ static uint16_t routers_lid_of(const void *ctx, uint64_t prefix, uint64_t guid)
 		for (unsigned i = 0; i <= s->node[n].sma.info.port_cnt; i++)
 			if (port_has_gid(&s->node[n].sma.port[i], prefix, guid))
 				return s->node[n].sma.port[i].info.lid;
-	return s->far_lid ? s->far_lid(s->away_ctx, prefix, guid) : 0;
+	return 0;
 }
 
 static struct vb_path path_of(const struct vb_subnet_mad *m)
@@ -66,7 +66,9 @@ enum vb_hop_fate vb_subnet_route(struct vb_subnet *s, struct vb_subnet_mad *m, u
 				       .cnt = s->node_cnt,
 				       .port_cnt = routers_port_cnt,
 				       .port = routers_port,
-				       .lid_of = routers_lid_of};
+				       .lid_of = routers_lid_of,
+				       .far_lid = s->far_lid,
+				       .far_ctx = s->away_ctx};
 	struct vb_subnet_port *in = vb_subnet_port(s, m->at);
 	struct vb_path path = path_of(m);
 	const struct vb_hop_packet packet = vb_hop_packet_of(&path);

@@ -152,7 +152,10 @@ void vb_subnet_tunnel_event(struct vb_watch *w, vb_time now);
 void vb_subnet_tunnels_step(struct vb_subnet_daemon *d, vb_time now);
 /* tunnel/pass.c: frames that have left the net leave the process. False: there were none. */
 bool vb_subnet_tunnels_send(struct vb_subnet_daemon *d);
-/* tunnel/far.c: the GID of the port behind a tunnel that has this address, in host order. False:
+/* tunnel/far.c: the LID of the port behind a tunnel that has this GID, 0: there is none; @ctx is
+ * the daemon. A call of struct vb_subnet and of struct vb_routers. */
+uint16_t vb_subnet_far_lid(const void *ctx, uint64_t prefix, uint64_t guid);
+/* The GID of the port behind a tunnel that has this address, in host order. False:
  * there is none. */
 bool vb_subnet_far_gid(const struct vb_subnet_daemon *d, uint32_t ipv4, uint64_t *prefix,
 		       uint64_t *guid);

@@ -125,6 +125,14 @@ static uint8_t own_port(const struct vb_routers *r, uint32_t n, const struct vb_
 	return 0;
 }
 
+/* The LID of the port that the packet is for; 0: nobody knows it. */
+static uint16_t port_lid(const struct vb_routers *r, const struct vb_hop_packet *p)
+{
+	uint16_t lid = r->lid_of(r->ctx, p->prefix, p->guid);
+
+	return lid == 0 && r->far_lid ? r->far_lid(r->far_ctx, p->prefix, p->guid) : lid;
+}
+
 enum vb_hop_fate vb_router_hop(const struct vb_routers *r, struct vb_router_at in,
 			       const struct vb_hop_packet *p, struct vb_hop *out)
 {
@@ -148,7 +156,6 @@ enum vb_hop_fate vb_router_hop(const struct vb_routers *r, struct vb_router_at i
 		return VB_HOP_NO_ROUTE;
 	VB_ASSERT_ALL(out->port >= 1 && out->port <= r->port_cnt(r->ctx, in.router));
 	out->slid = r->port(r->ctx, (struct vb_router_at){in.router, out->port}).lid;
-	out->dlid = next.router == in.router ? r->lid_of(r->ctx, p->prefix, p->guid)
-					     : r->port(r->ctx, next).lid;
+	out->dlid = next.router == in.router ? port_lid(r, p) : r->port(r->ctx, next).lid;
 	return out->dlid ? VB_HOP_ON : VB_HOP_NO_ROUTE;
 }

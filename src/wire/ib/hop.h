@@ -43,6 +43,9 @@ struct vb_routers {
 	struct vb_router_port (*port)(const void *ctx, struct vb_router_at at);
 	/* The LID of the port with this GID. 0: no port has it. */
 	uint16_t (*lid_of)(const void *ctx, uint64_t prefix, uint64_t guid);
+	/* The same for ports of other fabrics, where tunnels lead to some. NULL: none do. */
+	uint16_t (*far_lid)(const void *ctx, uint64_t prefix, uint64_t guid);
+	const void *far_ctx;
 };
 
 /* The facts of a packet that a router looks at. */

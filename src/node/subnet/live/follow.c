@@ -143,6 +143,8 @@ int vb_subnet_live_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v)
 	if (rc)
 		return rc;
 	v->routers = vb_ib_map_routers(d->adapter->map);
+	v->routers.far_lid = vb_subnet_far_lid;
+	v->routers.far_ctx = d;
 	for (uint32_t i = 0; i < d->topo->node_cnt; i++) {
 		uint32_t cnt = d->topo->node[i].port_cnt;
 

@@ -53,8 +53,6 @@ struct vb_subnet_tunnel *vb_subnet_tunnel_at(const struct vb_subnet_daemon *d,
 void vb_subnet_tunnel_tell(struct vb_subnet_tunnel *t);
 /* Parts of the table that the other end lacks leave. */
 void vb_subnet_tunnel_send_table(struct vb_subnet_tunnel *t, bool again);
-/* A call of struct vb_subnet. */
-uint16_t vb_subnet_far_lid(const void *ctx, uint64_t prefix, uint64_t guid);
 
 /* port.c: @events, enum vb_tunnel_event, take effect on the port. */
 void vb_subnet_tunnel_act(struct vb_subnet_tunnel *t, uint32_t events, vb_time now);
