@@ -188,7 +188,7 @@ def one_manager_for_two_hosts(context):
 @case("subnet.tunnel.programs", seconds=300)
 def programs_cross(context):
     """Pingpongs, perftest and programs of RDMA CM from host to host, whose addresses the fabrics have told each other.
-    LNK-16, LNK-38, FAB-56"""
+    LNK-16, LNK-38, FAB-56, FAB-57"""
     t = Two(context, "tp", six=True)
     try:
         for kind in ("rc", "uc", "ud", "srq"):
@@ -201,6 +201,16 @@ def programs_cross(context):
         t.connect(["rping", "-s", "-a", address, "-C", "50", "-V"], ["rping", "-c", "-a", address, "-C", "50", "-V"], address)
         t.connect(["ucmatose", "-b", address, "-c", "4", "-C", "20"], ["ucmatose", "-s", address, "-c", "4", "-C", "20"], address)
         t.connect(["udaddy", "-b", address, "-c", "2", "-C", "10"], ["udaddy", "-s", address, "-c", "2", "-C", "10"], address)
+        # A group with members at both hosts, whose tree crosses the tunnel.
+        receiver = t.b.host.start(t.b.at("H-1", "stdbuf", "-oL", "mckey", "-m", "239.1.2.3", "-b", address, "-C", "5"))
+        receiver.wait_output("receiving data transfers")
+        switch = re.search(r"^Switch S .* lid (\d+)$", t.a.shown(), re.M)[1]
+        sender = ["mckey", "-m", "239.1.2.3", "-b", t.a.ip(2), "-s", "-C", "5"]
+        end = time.monotonic() + 30
+        while receiver.status() is None:  # the manager writes the tree after the last one has joined
+            need(time.monotonic() < end, receiver.story() + t.a.run("H-0", "ibroute", "-M", switch))
+            t.a.run("H-1", *sender)
+        need(receiver.wait(10) == 0, receiver.story())
     finally:
         t.end()
 
@@ -302,6 +312,8 @@ def a_killed_fabric_is_noticed(context):
         t.a.await_state("DOWN", seconds=20)
         watch.wait_output(r"S: trap 128")
         need(re.search(r"S: trap 131", watch.output()), watch.story())
+        need(re.search(rf"S port 4: the other end of the tunnel, {t.ends[1]}, is silent, or another process$", watch.output(), re.M),
+             watch.story())
         need("nobody answers" in t.a.shown() and t.b.ip(2) not in t.a.shown(), t.a.shown())
 
         def nodes():
@@ -314,6 +326,7 @@ def a_killed_fabric_is_noticed(context):
         t.b.tunnel("S", 4, *reversed(t.ends))
         for p in (t.a, t.b):
             p.await_state("ACTIVE", seconds=60)
+        watch.wait_output(rf"S port 4: the other end of the tunnel, {t.ends[1]}, answers$")
         t.b.await_state("ACTIVE", port=2)
         t.both("ibv_rc_pingpong", "-n", "200", "-c")
         # The other end hears of it before it would miss anything.

@@ -140,3 +140,11 @@ void vb_subnet_watch_trap(struct vb_subnet_daemon *d, uint32_t node, const uint8
 	vb_notice_parse(&n, mad);
 	line_tell(d, "%s: trap %u%s", d->topo->node[node].name, n.trap, n.count ? ", again" : "");
 }
+
+void vb_subnet_watch_tunnel(struct vb_subnet_daemon *d, struct vb_subnet_place at, const char *peer,
+			    const char *what)
+{
+	if (has_watchers(d))
+		line_tell(d, "%s port %u: the other end of the tunnel, %s, %s",
+			  d->topo->node[at.node].name, at.port, peer, what);
+}

@@ -247,9 +247,9 @@ void vb_ib_net_set_away(struct vb_ib_net *n, uint32_t number, bool is_away, vb_d
 {
 	struct vb_ib_net_port *p = &n->port[number];
 
-	VB_ASSERT_ALL(p->line->owner && p->far == number);
 	if (p->is_away == is_away)
 		return;
+	VB_ASSERT_ALL(p->line->owner && p->far == number);
 	p->line->cable.delay = delay;
 	if (!is_away)
 		vb_ib_net_set_state(n, number, VB_LINK_DOWN, false);

@@ -5,6 +5,7 @@
 
 #include "node/subnet/adapter/adapter.h"
 #include "node/subnet/live/live.h"
+#include "node/subnet/watch.h"
 
 static const struct vb_subnet_port *port_of(const struct vb_subnet_tunnel *t)
 {
@@ -60,11 +61,14 @@ void vb_subnet_tunnel_act(struct vb_subnet_tunnel *t, uint32_t events, vb_time n
 	struct vb_subnet_far far = {.is_there = false};
 
 	if (events & VB_TUNNEL_LOST) {
+		vb_subnet_watch_tunnel(t->d, t->at, t->peer, "is silent, or another process");
 		vb_subnet_far_end(s, t->at, &far, false, now);
 		vb_tunnel_new_life(&t->end);
 		vb_tunnel_table_clear(&t->table, true);
 		t->d->far_changed = true;
 	}
+	if (events & VB_TUNNEL_MET)
+		vb_subnet_watch_tunnel(t->d, t->at, t->peer, "answers");
 	if ((events & VB_TUNNEL_FLOW_SILENT) && vb_subnet_flow_silence(s, t->at, now) == 0)
 		vb_ib_net_tell(&t->d->live->net, vb_subnet_map_port(t->d->adapter, t->at));
 	if (events & VB_TUNNEL_SAID)

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The process of a fabric with a tunnel, turn by turn; the other end is the test, with a socket of
+ * its own, and says what it likes. node/subnet/tunnel/tunnel.h; LNK-20, LNK-31, LNK-35, FAB-56 */
+#include "subnet_process_env.h"
+
+#include "node/subnet/live/live.h"
+#include "node/subnet/tunnel/tunnel.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#define OWN UINT64_C(0x5151)
+#define TURNS_MAX 1000
+
+static int peer_fd;
+static struct vb_tunnel peer;
+static struct vb_subnet_tunnel *tunnel;
+static char local[64], remote[64], why[256];
+static struct vb_tunnel_table told; /* what the fabric has told */
+
+static void *table_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void table_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+/* A socket of the loopback; @port: the one that it has got. */
+static int socket_make(uint16_t *port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof a;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	*port = ntohs(a.sin_port);
+	return fd;
+}
+
+static int setup(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	uint16_t own_port, peer_port;
+	int fd = socket_make(&own_port);
+
+	fabric_begin(state);
+	vb_subnet_daemon_set_real_time(fabric, 1);
+	peer_fd = socket_make(&peer_port);
+	close(fd);
+	snprintf(local, sizeof local, "127.0.0.1:%u", own_port);
+	snprintf(remote, sizeof remote, "127.0.0.1:%u", peer_port);
+	if (vb_subnet_tunnel_open(fabric, place(SWITCH_A, 3), local, remote, why, sizeof why))
+		fail_msg("%s", why);
+	a.sin_port = htons(own_port);
+	assert_int_equal(connect(peer_fd, (struct sockaddr *)&a, sizeof a), 0);
+	tunnel = vb_subnet_tunnel_at(fabric, place(SWITCH_A, 3));
+	assert_non_null(tunnel);
+	vb_tunnel_init(&peer, OWN);
+	peer.mine = (struct vb_tunnel_hello){
+	    .polls = true, .widths = 3, .speeds = 0xff, .port = 7, .guid = 0x77, .name = "far"};
+	told = (struct vb_tunnel_table){.alloc = table_alloc, .free = table_free};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	vb_tunnel_table_clear(&told, false);
+	close(peer_fd);
+	return fabric_end(state);
+}
+
+/* The other end hears what the fabric has sent. */
+static void peer_hear(void)
+{
+	uint8_t bytes[VB_TUNNEL_MAX];
+	struct vb_tunnel_hdr h;
+	ssize_t n;
+
+	while ((n = recv(peer_fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+		uint32_t events = 0;
+
+		if (vb_tunnel_receive(&peer, bytes, (uint32_t)n, &h, &events) == VB_TUNNEL_COUNTS &&
+		    h.kind == VB_TUNNEL_TABLE)
+			(void)vb_tunnel_table_hear(&told, bytes + VB_TUNNEL_HDR_LEN,
+						   (uint32_t)n - VB_TUNNEL_HDR_LEN);
+	}
+}
+
+static void peer_say(void)
+{
+	uint8_t bytes[VB_TUNNEL_HDR_LEN + VB_TUNNEL_HELLO_LEN];
+
+	vb_tunnel_table_heard(&told, &peer.mine.heard_table, &peer.mine.heard_cnt);
+	peer.is_due = true;
+	while (vb_tunnel_poll_hello(&peer, bytes))
+		(void)send(peer_fd, bytes, sizeof bytes, 0);
+}
+
+/* A turn of the fabric, between two words of the other end. */
+static void both_turn(void)
+{
+	fabric->tunnels_due = 0; /* a period has gone by */
+	peer_say();
+	fabric_turn();
+	peer_hear();
+}
+
+static void link_await(uint8_t state)
+{
+	for (int i = 0; link_of(SWITCH_A, 3)->state != state; i++) {
+		assert_true(i < TURNS_MAX);
+		both_turn();
+	}
+}
+
+/* One of the other end, of @kind, with @len bytes of @body. */
+static void peer_send(enum vb_tunnel_kind kind, const uint8_t *body, uint32_t len)
+{
+	uint8_t bytes[VB_TUNNEL_MAX + 64];
+
+	vb_tunnel_head(&peer, kind, 0, bytes);
+	memcpy(bytes + VB_TUNNEL_HDR_LEN, body, len);
+	(void)send(peer_fd, bytes, VB_TUNNEL_HDR_LEN + len, 0);
+}
+
+/* LNK-31, LNK-35: the port comes up when the other end answers, and goes down when it is silent. */
+static void ports__follow_the_other_end(void **state)
+{
+	(void)state;
+	fabric_turn();
+	assert_int_equal(link_of(SWITCH_A, 3)->state, VB_LINK_DOWN);
+	link_await(VB_LINK_INIT);
+	assert_string_equal(tunnel->end.theirs.name, "far");
+	assert_int_equal(
+	    fabric->live->net.end[vb_subnet_map_port(fabric->adapter, place(SWITCH_A, 3))]
+		.port.state,
+	    VB_LINK_INIT);
+	tunnel->end.silent = 0;
+	for (uint32_t i = 0; i < VB_TUNNEL_GONE; i++) {
+		assert_int_equal(link_of(SWITCH_A, 3)->state, VB_LINK_INIT);
+		vb_subnet_tunnel_tick(tunnel, vb_clock_now());
+	}
+	assert_int_equal(link_of(SWITCH_A, 3)->state, VB_LINK_DOWN);
+	link_await(VB_LINK_INIT);
+	/* Another process. */
+	vb_tunnel_init(&peer, OWN + 1);
+	peer.mine.polls = true;
+	peer.mine.widths = 3;
+	peer.mine.speeds = 1;
+	both_turn();
+	both_turn();
+	link_await(VB_LINK_INIT);
+	assert_int_equal(info_of(SWITCH_A, 3)->speed_active, 1);
+}
+
+/* LNK-20: an active link of whose lanes one hears no flow control recovers, once, and stays up. */
+static void links__recover_from_silence(void **state)
+{
+	const struct vb_ib_counters *c = &link_of(SWITCH_A, 3)->counters;
+
+	(void)state;
+	link_await(VB_LINK_INIT);
+	link_of(SWITCH_A, 3)->state = VB_LINK_ACTIVE;
+	for (uint32_t i = 0; i < 3 * VB_TUNNEL_WATCHDOG; i++) {
+		vb_subnet_tunnel_tick(tunnel, vb_clock_now());
+		tunnel->end.silent = 0; /* other datagrams come */
+	}
+	assert_int_equal(c->link_error_recovery, 1);
+	assert_int_equal(link_of(SWITCH_A, 3)->state, VB_LINK_ACTIVE);
+}
+
+/* FAB-56: addresses are told both ways, looked for, and forgotten. */
+static void addresses__are_told(void **state)
+{
+	const struct vb_tunnel_entry e[] = {{.prefix = 5, .guid = 6, .ipv4 = 0x0a070001, .lid = 9}};
+	struct vb_tunnel_table mine = {.alloc = table_alloc, .free = table_free};
+	uint8_t bytes[VB_TUNNEL_CHUNK_LEN + VB_TUNNEL_ENTRIES * VB_TUNNEL_ENTRY_LEN];
+	uint64_t prefix, guid;
+	uint32_t len;
+
+	(void)state;
+	info_of(HOST_A, 1)->lid = LID(HOST_A);
+	fabric->far_changed = true;
+	link_await(VB_LINK_INIT);
+	for (int i = 0; !vb_tunnel_table_by_ipv4(&told, 0x0a000001); i++) {
+		assert_true(i < TURNS_MAX);
+		both_turn();
+	}
+	assert_int_equal(vb_tunnel_table_by_ipv4(&told, 0x0a000001)->lid, LID(HOST_A));
+	assert_false(vb_subnet_far_gid(fabric, 0x0a070001, &prefix, &guid));
+	assert_true(vb_tunnel_table_set(&mine, e, 1));
+	assert_true(vb_tunnel_table_lacks(&mine, 0, 0, true));
+	len = vb_tunnel_table_poll(&mine, bytes);
+	peer_send(VB_TUNNEL_TABLE, bytes, len);
+	both_turn();
+	assert_true(vb_subnet_far_gid(fabric, 0x0a070001, &prefix, &guid));
+	assert_true(prefix == 5 && guid == 6);
+	assert_int_equal(vb_subnet_far_lid(fabric, 5, 6), 9);
+	assert_int_equal(vb_subnet_far_lid(fabric, 5, 7), 0);
+	vb_subnet_tunnel_act(tunnel, VB_TUNNEL_LOST, vb_clock_now());
+	assert_false(vb_subnet_far_gid(fabric, 0x0a070001, &prefix, &guid));
+	vb_tunnel_table_clear(&mine, false);
+}
+
+/* Two fabrics whose nodes have the same GUIDs have no link. */
+static void twins__have_no_link(void **state)
+{
+	(void)state;
+	peer.mine.guid = topo.node[HOST_B].node_guid;
+	for (int i = 0; i < 10; i++)
+		both_turn();
+	assert_true(tunnel->is_twin);
+	assert_int_equal(link_of(SWITCH_A, 3)->state, VB_LINK_DOWN);
+	peer.mine.guid = 0x77;
+	link_await(VB_LINK_INIT);
+}
+
+/* Nonsense of the other end is counted, and takes no frame for good. */
+static void nonsense__is_counted(void **state)
+{
+	uint8_t body[VB_TUNNEL_PACKET_MAX];
+	uint64_t errors = link_of(SWITCH_A, 3)->counters.rcv_errors;
+
+	(void)state;
+	link_await(VB_LINK_INIT);
+	memset(body, 0x5a, sizeof body);
+	for (uint32_t len = 26; len < sizeof body; len += 97) {
+		peer_send(VB_TUNNEL_PACKET, body, len);
+		peer_send(VB_TUNNEL_MAD, body, len);
+		if (len % 10 == 0)
+			both_turn();
+	}
+	for (uint8_t vl = 0; vl < 16; vl++) {
+		body[2] = (uint8_t)(vl << 4);
+		peer_send(VB_TUNNEL_FLOW, body, VB_FLOW_LEN);
+	}
+	peer_send(VB_TUNNEL_TABLE, body, VB_TUNNEL_CHUNK_LEN);
+	(void)send(peer_fd, body, sizeof body, 0);
+	for (int i = 0; i < 5; i++)
+		both_turn();
+	vb_subnet_count(fabric, SWITCH_A);
+	assert_true(tunnel->wrong > 50);
+	assert_int_equal(link_of(SWITCH_A, 3)->counters.rcv_errors, errors + tunnel->wrong);
+	assert_true(tunnel->end.cnt[VB_TUNNEL_MALFORMED] > 0);
+	assert_int_equal(link_of(SWITCH_A, 3)->state, VB_LINK_INIT);
+	assert_true(fabric->live->net.pool.used <= 16);
+}
+
+/* A tunnel that goes says so; the port is free for a cable of another one. */
+static void tunnels__say_that_they_go(void **state)
+{
+	(void)state;
+	link_await(VB_LINK_INIT);
+	both_turn();
+	peer_hear();
+	assert_true(peer.theirs.polls);
+	assert_int_equal(vb_subnet_tunnel_shut(fabric, place(SWITCH_A, 3), why, sizeof why), 0);
+	peer_hear();
+	assert_false(peer.theirs.polls);
+	assert_null(vb_subnet_tunnel_at(fabric, place(SWITCH_A, 3)));
+	assert_int_equal(vb_subnet_tunnel_shut(fabric, place(SWITCH_A, 3), why, sizeof why),
+			 -ENOENT);
+	fabric_turn();
+	assert_int_equal(
+	    vb_subnet_tunnel_open(fabric, place(SWITCH_A, 3), local, remote, why, sizeof why), 0);
+}
+
+static void addresses__have_a_form(void **state)
+{
+	static const char *const good[] = {"1.2.3.4:5", "[::1]:65535", "[fe80::1%lo]:7"};
+	static const char *const bad[] = {"",
+					  ":",
+					  "1.2.3.4",
+					  "1.2.3.4:",
+					  "1.2.3.4:0",
+					  "1.2.3.4:65536",
+					  "1.2.3.4:1x",
+					  "1.2.3:4:5",
+					  "::1:5",
+					  "[::1]",
+					  "[::1]5",
+					  "[]:5",
+					  "[1.2.3.4]:5",
+					  "host:5",
+					  "1.2.3.4:-1",
+					  "1.2.3.4: 1",
+					  "[::1:5"};
+	char longest[200];
+	struct sockaddr_storage a;
+	socklen_t len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+		assert_int_equal(vb_tunnel_address(&a, &len, good[i], why, sizeof why), 0);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		if (vb_tunnel_address(&a, &len, bad[i], why, sizeof why) != -EINVAL)
+			fail_msg("'%s' is taken", bad[i]);
+	memset(longest, '1', sizeof longest - 1);
+	longest[sizeof longest - 1] = 0;
+	longest[100] = ':';
+	assert_int_equal(vb_tunnel_address(&a, &len, longest, why, sizeof why), -EINVAL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(ports__follow_the_other_end),
+	    TEST(links__recover_from_silence),
+	    TEST(addresses__are_told),
+	    TEST(twins__have_no_link),
+	    TEST(nonsense__is_counted),
+	    TEST(tunnels__say_that_they_go),
+	    cmocka_unit_test(addresses__have_a_form),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
