@@ -118,9 +118,13 @@ void vb_tunnel_hello_parse(struct vb_tunnel_hello *h, const uint8_t in[VB_TUNNEL
 				      .table = be32_get(in + TABLE_AT),
 				      .heard_table = be32_get(in + HEARD_TABLE_AT),
 				      .heard_cnt = be32_get(in + HEARD_CNT_AT)};
-	for (size_t i = 0; i < len; i++)
-		h->name[i] =
-		    in[NAME_AT + i] >= ' ' && in[NAME_AT + i] <= '~' ? (char)in[NAME_AT + i] : '?';
+	for (size_t i = 0; i < len; i++) {
+		char c = (char)in[NAME_AT + i];
+
+		h->name[i] = '?';
+		if (c >= ' ' && c <= '~')
+			h->name[i] = c;
+	}
 }
 
 void vb_tunnel_chunk_emit(const struct vb_tunnel_chunk *c, uint8_t out[VB_TUNNEL_CHUNK_LEN])
