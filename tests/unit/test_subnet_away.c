@@ -6,6 +6,7 @@
 
 #include "mgmt/subnet/priv.h"
 #include "wire/ib/vcrc.h"
+#include "wire/icrc.h"
 
 /* The other subnet is of one switch and one host: port 3 of SWITCH_B leads to port 1 of FAR_SWITCH,
  * whose port 2 has FAR_HOST. */
@@ -165,10 +166,17 @@ static void requests__cross_by_directed_routes(void **state)
 	assert_int_equal(packet[0] >> 4, VB_VL_MGMT);
 	assert_int_equal(be16_get(packet + 2), VB_LID_PERMISSIVE);
 	assert_int_equal(be16_get(packet + 6), VB_LID_PERMISSIVE);
+	/* Also where the sender has said other ones. */
+	make_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, to_far_host, 4);
+	m.slid = m.dlid = 0;
+	assert_false(vb_subnet_send(&net, &m, now));
+	assert_int_equal(answer_status(), 0);
+	assert_int_equal(be16_get(packet + 2), VB_LID_PERMISSIVE);
+	assert_int_equal(be16_get(packet + 6), VB_LID_PERMISSIVE);
 	/* LNK-38: counted at both ends. */
-	assert_int_equal(link_of(SWITCH_B, 3)->counters.xmit_packets, 2);
-	assert_int_equal(link_of(SWITCH_B, 3)->counters.rcv_packets, 2);
-	assert_int_equal(far_link(FAR_SWITCH, 1)->counters.rcv_data, 2 * 72);
+	assert_int_equal(link_of(SWITCH_B, 3)->counters.xmit_packets, 3);
+	assert_int_equal(link_of(SWITCH_B, 3)->counters.rcv_packets, 3);
+	assert_int_equal(far_link(FAR_SWITCH, 1)->counters.rcv_data, 3 * 72);
 }
 
 /* An SMP and a GMP by LID. */
@@ -338,8 +346,15 @@ static void packets__are_checked(void **state)
 	for (uint32_t len = 0; len < sizeof bytes; len++)
 		assert_int_equal(vb_subnet_mad_parse(&out, bytes, len),
 				 len == packet_len ? 0 : -EBADMSG);
+	/* LNK-10: another byte of the MAD, under a VCRC that is right. */
+	bytes[100] ^= 1;
+	vb_vcrc_put(bytes + packet_len - 2, vb_vcrc(bytes, packet_len - 2));
+	assert_int_equal(vb_subnet_mad_parse(&out, bytes, packet_len), -EBADMSG);
+	bytes[100] ^= 1;
 	/* An opcode of RC, whose CRCs are right. */
 	bytes[8] = 0x04;
+	vb_icrc_finish(vb_icrc_headers(vb_icrc_start_local(bytes), bytes + 8, packet_len - 8 - 6),
+		       bytes + packet_len - 6);
 	vb_vcrc_put(bytes + packet_len - 2, vb_vcrc(bytes, packet_len - 2));
 	assert_int_equal(vb_subnet_mad_parse(&out, bytes, packet_len), -EBADMSG);
 	/* LNK-12: VL15 leads to QP 0, and has no GRH. */
