@@ -29,11 +29,11 @@ class Fabric:
         found = re.search("^OpenSM at .*, log (.*)$", said, re.M)
         self.managed = found[1] if found else None  # the log of the manager that the fabric started
 
-    def at(self, node, *command):
-        return [self.context.verbena, "run", "--fabric", self.name, "--node", node, "--", *command]
+    def at(self, node, *command, run_options=()):
+        return [self.context.verbena, "run", "--fabric", self.name, "--node", node, *run_options, "--", *command]
 
-    def run(self, node, *command, **options):
-        return self.host.run(self.at(node, *command), seconds=60, **options)
+    def run(self, node, *command, seconds=60, **options):
+        return self.host.run(self.at(node, *command), seconds=seconds, **options)
 
     def manage(self, node="H-0000", *options, log=None):
         """Starts OpenSM and waits until the subnet is up."""

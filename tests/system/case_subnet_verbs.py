@@ -31,17 +31,17 @@ def begin(context, name, topology="star:hosts=3", *options):
     return f
 
 
-def start(f, program, *options, server_options=()):
+def start(f, program, *options, server_options=(), run_options=()):
     """Starts both ends; they talk by TCP about their connection."""
     port = str(f.host.pick_port())
-    ends = [[*f.at(node, "stdbuf", "-oL", program), "-p", port, *options] for node in (SERVER, CLIENT)]
+    ends = [[*f.at(node, "stdbuf", "-oL", program, run_options=run_options), "-p", port, *options] for node in (SERVER, CLIENT)]
     server = f.host.start(ends[0] + list(server_options), name=f"{program} server")
     server.wait_listen(int(port))
     return server, f.host.start([*ends[1], "127.0.0.1"], name=f"{program} client")
 
 
-def both(f, program, *options, seconds=60):
-    server, client = start(f, program, *options)
+def both(f, program, *options, seconds=60, run_options=()):
+    server, client = start(f, program, *options, run_options=run_options)
     for p in (client, server):
         need(p.wait(seconds) == 0, client.story() + server.story())
     out = client.output() + server.output()
@@ -137,6 +137,9 @@ def perftest_by_lid(context):
                      ["ib_atomic_bw", "-n", "200"], ["ib_send_lat", "-n", "200"], ["ib_send_lat", "-n", "100", "-e"],
                      ["ib_write_bw", "-n", "200", "-x", "0"]):
             both(f, *argv)
+        for argv in (["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"], ["ib_send_lat", "-n", "200"],
+                     ["ib_write_bw", "-n", "200", "-x", "0"]):
+            both(f, *argv, "-c", "DC", run_options=("--dc", "half"))
     finally:
         f.end()
 

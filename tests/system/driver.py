@@ -60,6 +60,7 @@ import case_runtime  # noqa: E402,F401
 import case_shm  # noqa: E402,F401
 import case_soak  # noqa: E402,F401
 import case_subnet  # noqa: E402,F401
+import case_subnet_access  # noqa: E402,F401
 import case_subnet_cm  # noqa: E402,F401
 import case_subnet_router  # noqa: E402,F401
 import case_subnet_admin  # noqa: E402,F401

@@ -328,7 +328,7 @@ static void writes__come_as_memory(void **state)
 	assert_int_equal(fabric_ask_with(sender.sock, memory, NULL), 0);
 	assert_true(message_read(&receiver, &m));
 	assert_int_equal(m.len, VB_MAD_LEN);
-	assert_int_equal(ftruncate(memory, VB_SUBNET_MESSAGE_MAX + 1), 0);
+	assert_int_equal(ftruncate(memory, VB_MAD_MESSAGE_MAX + 1), 0);
 	assert_int_equal(fabric_ask_with(sender.sock, memory, NULL), -EINVAL);
 	call.token = sender.token + 1;
 	assert_int_equal(fabric_ask_with(sender.sock, memory, NULL), -EIO);

@@ -303,7 +303,7 @@ ssize_t vb_umad_write(int at, const struct vb_fd *f, const void *from, size_t le
 	memset(&call, 0, VB_SUBNET_CALL_HEADER);
 	call.op = VB_SUBNET_UMAD_WRITE;
 	call.token = f->token;
-	if (len > VB_SUBNET_MESSAGE_MAX) {
+	if (len > VB_MAD_MESSAGE_MAX) {
 		rc = -EINVAL;
 	} else if (len > sizeof call.body) {
 		fd = memory_make(from, len);

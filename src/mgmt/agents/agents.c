@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MEMORY_MAX_DEFAULT ((size_t)256 << 20)
+#define MEMORY_MAX_DEFAULT ((size_t)1 << 30)
 #define FILES_MAX 4096
 #define FILES_FIRST 8
 

@@ -60,7 +60,7 @@ static int length_check(const struct vb_agent_request *r, const struct vb_mad_me
 	if (m->len < vb_mad_class_hdr_len(mgmt_class) || (r->rmpp_version && !has_rmpp))
 		return -EINVAL;
 	if (segmented)
-		return m->len > VB_RMPP_MESSAGE_MAX ? -ENOMEM : 0;
+		return m->len > VB_MAD_MESSAGE_MAX ? -ENOMEM : 0;
 	return m->len > VB_MAD_LEN ? -EINVAL : 0;
 }
 

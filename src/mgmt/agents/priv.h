@@ -13,13 +13,12 @@
 /* Messages that a file keeps unread; those that come beyond are dropped. MAD-16 */
 #define VB_AGENTS_QUEUE_MAX 200000
 
-/* Bytes of a message of several MADs, at most. A message that nobody asked for has less room, and
- * all of these together a part of the memory, so that a peer does not use it up. */
-#define VB_RMPP_MESSAGE_MAX (64u << 20)
+/* A message of several MADs that nobody asked for has less room than others, and all of these
+ * together a part of the memory, so that a peer does not use it up. */
 #define VB_RMPP_REQUEST_MAX (4u << 20)
-#define VB_RMPP_REQUESTS_PART 4 /* one in so many bytes of the memory */
-#define VB_RMPP_REQUESTS 256    /* of an agent that are being received */
-#define VB_RMPP_RECEIVED 1024   /* of an agent that are kept for the sake of lost ACKs */
+#define VB_RMPP_REQUESTS_PART 16 /* one in so many bytes of the memory */
+#define VB_RMPP_REQUESTS 256     /* of an agent that are being received */
+#define VB_RMPP_RECEIVED 1024    /* of an agent that are kept for the sake of lost ACKs */
 
 /* A message that waits to be read. */
 struct vb_mad_packet {

@@ -128,7 +128,7 @@ static bool message_is_too_long(const struct vb_rmpp_in *in, uint32_t segment)
 {
 	uint64_t end = segment_at(in, segment) + segment_room(in);
 
-	return end > (message_is_request(in) ? VB_RMPP_REQUEST_MAX : VB_RMPP_MESSAGE_MAX);
+	return end > (message_is_request(in) ? VB_RMPP_REQUEST_MAX : VB_MAD_MESSAGE_MAX);
 }
 
 /* Makes room for @end bytes. False: there is none now. */
@@ -243,7 +243,7 @@ static struct vb_mad_packet *message_complete(struct vb_agents *a, struct vb_rmp
 	p->msg.mad = p->bytes;
 	p->msg.len = message_len(in);
 	in->packet = NULL;
-	VB_ASSERT_ALL(p->msg.len <= VB_RMPP_MESSAGE_MAX);
+	VB_ASSERT_ALL(p->msg.len <= VB_MAD_MESSAGE_MAX);
 	VB_ASSERT_ALL(g->received_cnt <= VB_RMPP_RECEIVED);
 	if (g->received_cnt == VB_RMPP_RECEIVED)
 		vb_rmpp_receive_end(a,

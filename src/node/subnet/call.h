@@ -19,7 +19,6 @@
 #define VB_SUBNET_NODE_MAX 72 /* of a node: its name, description or GUID */
 /* Longer messages to or from a file come as memory. */
 #define VB_SUBNET_INLINE_MAX 8192u
-#define VB_SUBNET_MESSAGE_MAX (64u << 20)
 
 enum vb_subnet_op {
 	VB_SUBNET_ATTACH = 1, /* @text is the node; the answer's text is where its tree is */

@@ -96,7 +96,7 @@ static int write_memory(const struct vb_umad_file *f, int fd, vb_umad_check *che
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return -EINVAL;
-	if (st.st_size < 0 || st.st_size > VB_SUBNET_MESSAGE_MAX)
+	if (st.st_size < 0 || st.st_size > VB_MAD_MESSAGE_MAX)
 		return -EINVAL;
 	copy = malloc((size_t)st.st_size + 1);
 	if (!copy)

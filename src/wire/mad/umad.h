@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Bytes of a message of several MADs that a file takes or gives, at most. It has room for all
+ * PathRecords among 2,000 ports. MAD-19 */
+#define VB_MAD_MESSAGE_MAX (256u << 20)
+
 /* The other end: of a MAD that goes out its destination, of a MAD that came its source. All in host
  * order but the GID, which is its 16 bytes. */
 struct vb_mad_addr {

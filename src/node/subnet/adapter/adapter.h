@@ -43,7 +43,7 @@ void vb_subnet_seat_close(struct vb_subnet_seat *s);
 void vb_subnet_adapter_close(struct vb_subnet_daemon *d);
 /* @changes, enum vb_sma_change, of @node: programs hear of them. */
 void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes);
-/* About once a second while there are programs. */
+/* About once a second while there are programs, and once more. */
 vb_time vb_subnet_adapter_due(const struct vb_subnet_daemon *d);
 void vb_subnet_adapter_step(struct vb_subnet_daemon *d, vb_time now);
 

@@ -175,7 +175,7 @@ static void slot_occupy(struct vb_subnet_adapter *a, uint32_t k, struct vb_subne
 	snprintf(s->shm->comm, sizeof s->shm->comm, "%.15s", name);
 	c->slot = k;
 	if (a->taken_cnt++ == 0)
-		a->due = vb_clock_now() + STEP_NS;
+		a->due = vb_time_min(a->due, vb_clock_now() + STEP_NS);
 	/* The groups of the owner before are not those of this one. */
 	memset(vb_ib_map_routes(a->map, k)->group, 0, sizeof vb_ib_map_routes(a->map, k)->group);
 	__atomic_store_n(&vb_ib_map_routes(a->map, k)->node, c->seat->index, __ATOMIC_RELEASE);
@@ -258,8 +258,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 	shm->queues = 0;
 	(void)fallocate(a->slot[k].mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			offsetof(struct vb_slot_shm, explain), sizeof shm->explain);
-	if (--a->taken_cnt == 0)
-		a->due = VB_NEVER;
+	a->taken_cnt--; /* the next step counts what it has sent, and tells of that. FAB-36 */
 }
 
 /* Programs look at the table when a message comes. One that does not read has enough of them. */
@@ -304,7 +303,7 @@ void vb_subnet_adapter_step(struct vb_subnet_daemon *d, vb_time now)
 		vb_subnet_count(d, i);
 	if (d->live)
 		vb_link_sweep(d->live->link);
-	d->adapter->due = now + STEP_NS;
+	d->adapter->due = d->adapter->taken_cnt ? now + STEP_NS : VB_NEVER;
 }
 
 void vb_subnet_adapter_close(struct vb_subnet_daemon *d)
