@@ -228,6 +228,22 @@ static void exceeds__what_it_costs(void **state)
 	assert_uint_in_range(longer, 33000, 99000);
 }
 
+/* A least rate of 0 counts as 1, also for a QP whose rate a register made 0. CC-60 */
+static void rate__of_0_counts_as_1(void **state)
+{
+	struct vb_cc_settings one = limited(250000000), none = one;
+	struct vb_cc least = {.cc_rate = 1}, zero = {.cc_rate = 0};
+
+	(void)state;
+	none.dcqcn_min_rate = 0;
+	for (int i = 0; i < 3; i++) {
+		vb_limiter_charge(&least, &one, 1066, 0);
+		vb_limiter_charge(&zero, &none, 1066, 0);
+		assert_true(least.next > 0);
+		assert_int_equal(zero.next, least.next);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +254,7 @@ int main(void)
 	    cmocka_unit_test(bytes__of_window),
 	    cmocka_unit_test(cost__of_each_packet),
 	    cmocka_unit_test(exceeds__what_it_costs),
+	    cmocka_unit_test(rate__of_0_counts_as_1),
 	};
 
 	return cmocka_run_group_tests_name("cc_limiter", tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void processor__is_one_of_the_thread(void)
 static void dmah__kept(void **state)
 {
 	struct ibv_dmah *d = alloc_dmah((struct vb_dmah_init_attr){
-	    .comp_mask = VB_DMAH_PH | VB_DMAH_MEM_TYPE, .ph = 2, .tph_mem_type = 1});
+	    .comp_mask = VB_DMAH_PH | VB_DMAH_MEM_TYPE, .ph = 3, .tph_mem_type = 1});
 	struct vb_mr_init_attr attr = {.comp_mask = VB_MR_ADDR | VB_MR_DMAH,
 				       .addr = buf,
 				       .length = 64,

@@ -260,6 +260,54 @@ static void target__migrates_while_its_state_is_away(void **state)
 	world_close();
 }
 
+/* Of an adapter that had the state once, and has it no longer, nothing about it is believed. */
+static void gone__of_an_earlier_holder(void **state)
+{
+	struct vb_xrc_msg m;
+
+	(void)state;
+	world_open_migrated();
+	w.tgt->mig->peers[(FIRST_SLOT + RIGHT) / 64] |= UINT64_C(1) << (FIRST_SLOT + RIGHT) % 64;
+	m = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
+				.kind = VB_XRC_GONE,
+				.qpn = w.tgt->qpn,
+				.serial = w.tgt->mig->serial,
+				.name = w.xrcd[OWNER]->name};
+	assert_int_equal(vb_xrc_take_message(w.env[OWNER].hca, FIRST_SLOT + RIGHT, &m, sizeof m, 1),
+			 0);
+	assert_true(w.tgt->mig->is_migrated);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_RTR);
+	/* The adapter that has it is believed. */
+	assert_int_equal(vb_xrc_take_message(w.env[OWNER].hca, FIRST_SLOT + LEFT, &m, sizeof m, 1),
+			 0);
+	assert_false(w.tgt->mig->is_migrated);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
+	world_close();
+}
+
+/* The table of XRC SRQs grows with those that are there, not with those that ever were. */
+static void srq__that_went_needs_no_room(void **state)
+{
+	const struct vb_srq_cap cap = {1, 1};
+	struct env *e = &w.env[LEFT];
+	struct vb_srq *srq;
+	uint32_t calls = 0;
+
+	(void)state;
+	world_open();
+	for (int i = 0; i < 200; i++) {
+		uint32_t before = e->calls;
+
+		assert_int_equal(vb_xrc_srq_create(e->pd, w.xrcd[LEFT], e->cq, &cap, NULL, &srq),
+				 0);
+		assert_int_equal(vb_srq_destroy(srq), 0);
+		if (i)
+			assert_int_equal(e->calls - before, calls);
+		calls = e->calls - before;
+	}
+	world_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +320,8 @@ int main(void)
 	    cmocka_unit_test(ask__that_opens_nothing),
 	    cmocka_unit_test(migrate__with_changed_attributes),
 	    cmocka_unit_test(target__migrates_while_its_state_is_away),
+	    cmocka_unit_test(gone__of_an_earlier_holder),
+	    cmocka_unit_test(srq__that_went_needs_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
