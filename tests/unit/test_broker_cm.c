@@ -112,6 +112,29 @@ static void channel__of_two_processes(void **state)
 	program_end(&second);
 }
 
+/* A channel without a connection keeps the broker: whoever has its descriptor goes on with it when
+ * other brokers would have ended, which is after 2 s without use. */
+static void channel__keeps_the_broker(void **state)
+{
+	struct program first, second;
+	struct vb_cm_call c = {.op = VB_CM_CALL_ATTACH};
+	struct pollfd end = {.events = 0};
+
+	(void)state;
+	program_start(&first);
+	end.fd = dup(first.fd);
+	c.channel = first.channel;
+	program_end(&first);
+	assert_int_equal(poll(&end, 1, 2500), 0); /* it does not hang up */
+	program_dial(&second);
+	call_send(&second, &c, NULL);
+	assert_int_equal(second.answer.status, 0);
+	second.channel = c.channel;
+	second.fd = end.fd;
+	(void)id_new(&second);
+	program_end(&second);
+}
+
 /* An observer sees a channel that was handed on at the process that uses it. */
 static void channel__is_of_who_uses_it(void **state)
 {
@@ -465,6 +488,7 @@ int main(void)
 	    cmocka_unit_test(answer__brings_others_along),
 	    cmocka_unit_test(channel__of_two_processes),
 	    cmocka_unit_test(channel__is_of_who_uses_it),
+	    cmocka_unit_test(channel__keeps_the_broker),
 	    cmocka_unit_test(events__go_with_their_id),
 	    cmocka_unit_test(events__come_back),
 	    cmocka_unit_test(events__nobody_takes_back),
