@@ -40,7 +40,8 @@ static void addr__of_the_loopback(void **state)
 	assert_true(net.dev[0].is_loopback && net.dev[0].is_up && !net.dev[0].wants_link_local);
 }
 
-/* Of a point-to-point device ours is told, not the other end's. */
+/* Of a point-to-point device ours is told, not the other end's. The kernel tells ours last of IPv4
+ * and first of IPv6. */
 static void addr__of_a_point_to_point_device(void **state)
 {
 	(void)state;
@@ -51,6 +52,10 @@ static void addr__of_a_point_to_point_device(void **state)
 	assert_non_null(find("::ffff:10.81.0.1"));
 	assert_null(find("::ffff:10.81.0.2"));
 	assert_int_equal(system("ip addr del 10.81.0.1 peer 10.81.0.2/32 dev lo"), 0);
+	assert_int_equal(system("ip addr add 2001:db8::81 peer 2001:db8::82/128 dev lo nodad"), 0);
+	assert_non_null(find("2001:db8::81"));
+	assert_null(find("2001:db8::82"));
+	assert_int_equal(system("ip addr del 2001:db8::81 peer 2001:db8::82/128 dev lo"), 0);
 }
 
 /* Until the kernel knows that nobody else has it, an address cannot be used. */

@@ -75,7 +75,17 @@ static void modify__refuses_what_no_path_is(void **state)
 	assert_int_equal(modify(A, &a, VB_QP_PATH_MIG_STATE), -EINVAL);
 	a.path_mig_state = (enum vb_mig_state)3;
 	assert_int_equal(modify(A, &a, VB_QP_PATH_MIG_STATE), -EINVAL);
-	assert_int_equal(mig_state(A), VB_MIG_MIGRATED);
+	/* Nor does a path that comes with it. */
+	end[A].cfg.port[2].active_mtu = end[A].cfg.port[1].active_mtu;
+	assert_int_equal(vb_hca_set_port(end[A].hca, 2, &end[A].cfg.port[2]), 0);
+	a.path_mig_state = VB_MIG_ARMED;
+	assert_int_equal(modify(A, &a, both), -EINVAL);
+	assert_false(qp[A]->attr.alt.is_loaded);
+	a.path_mig_state = VB_MIG_REARM;
+	assert_int_equal(modify(A, &a, both), 0);
+	a.path_mig_state = VB_MIG_ARMED;
+	assert_int_equal(modify(A, &a, VB_QP_PATH_MIG_STATE), -EINVAL);
+	assert_int_equal(mig_state(A), VB_MIG_REARM);
 	close_ends();
 }
 
