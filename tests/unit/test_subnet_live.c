@@ -4,9 +4,11 @@
  * LNK-21, LNK-37, LNK-38, FAB-45, FAB-46, FAB-48 */
 #include "subnet_program_env.h"
 
+#include "link/shm/carrier.h"
 #include "node/subnet/live/live.h"
 
 #include <sched.h>
+#include <time.h>
 
 #define TURNS_MAX 2000000
 
@@ -314,6 +316,59 @@ static void settings__of_links(void **state)
 	program_end(&a);
 }
 
+/* The fabric's process does not wait while packets of a program are there, also not where it has
+ * yet to take in the program's ring. */
+static void wait__not_with_packets(void **state)
+{
+	struct program a, b;
+
+	(void)state;
+	program_begin(&a, "H-A", HOST_A, 1);
+	program_begin(&b, "H-B", HOST_B, 2);
+	silence_await(&b);
+	for (uint32_t i = 0; i < 2; i++) {
+		while (vb_subnet_live_wait(fabric, 1000) == 0)
+			vb_subnet_live_step(fabric);
+		assert_false(vb_subnet_live_is_sent(fabric->live));
+		assert_int_equal(vb_shm_carrier_cnt(fabric->live->link), i);
+		(void)packet_add(&a, &b, i);
+		batch_send(&a);
+		assert_true(vb_subnet_live_is_sent(fabric->live));
+		assert_int_equal(vb_subnet_live_wait(fabric, 1000), 0);
+		packets_await(&b, i, 1);
+		silence_await(&b);
+	}
+	program_end(&a);
+	program_end(&b);
+}
+
+/* Time in which the process did not run, though it had to, is lost, and does not pass in the
+ * fabric; time in which it had nothing to do passes. */
+static void time__of_a_stopped_process_is_lost(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 30000000};
+	struct vb_subnet_live *v;
+	struct program a;
+	vb_time lost;
+
+	(void)state;
+	program_begin(&a, "H-A", HOST_A, 1);
+	silence_await(&a);
+	v = fabric->live;
+	lost = v->lost;
+	nanosleep(&pause, NULL);
+	vb_subnet_live_step(fabric);
+	assert_true(v->lost - lost >= 29 * VB_MSEC);
+	while (vb_subnet_live_wait(fabric, 1000) == 0)
+		vb_subnet_live_step(fabric);
+	assert_int_equal(v->awake_at, VB_NEVER);
+	lost = v->lost;
+	nanosleep(&pause, NULL);
+	vb_subnet_live_step(fabric);
+	assert_int_equal(v->lost, lost);
+	program_end(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +380,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(settings__bar_partitions, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_congestion_control, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_links, setup, fabric_end),
+	    cmocka_unit_test_setup_teardown(wait__not_with_packets, setup, fabric_end),
+	    cmocka_unit_test_setup_teardown(time__of_a_stopped_process_is_lost, setup, fabric_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
