@@ -350,9 +350,13 @@ static void keeper__has_nothing_of_a_program(void **state)
 		assert_true(ms < BROKER_PATIENCE_MS);
 		(void)poll(NULL, 0, 1);
 	}
-	assert_int_not_equal(await_keeper(broker), keeper);
+	pid_t next = await_keeper(broker);
+
+	assert_int_not_equal(next, keeper);
 	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
 	vb_broker_observe_end(&o);
+	/* It has the port as long as it lives. */
+	assert_true(process_ends(next));
 }
 
 /* A broker that is told to end takes the adapter that no program uses along, and its keeper. */
