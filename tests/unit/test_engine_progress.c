@@ -173,6 +173,74 @@ static void progress_thread__gives_back_rings_of_the_dead(void **state)
 	close(sock);
 }
 
+#define WRITES 3
+
+/* A process that computes while others write into its memory: for longer than its thread naps, and
+ * nothing but packets makes the thread look. */
+static pid_t idle_start(int *sock)
+{
+	int pair[2];
+	struct peer p;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(pair[0]);
+		peer_open(&p, pair[1]);
+		peer_connect(&p);
+		for (int i = 0; i < WRITES; i++) {
+			vb_engine_lock(p.e);
+			p.e->progress_thread.check_at = VB_NEVER;
+			if (vb_wait_kick(&p.e->wait))
+				vb_progress_thread_kick(p.e);
+			vb_engine_unlock(p.e);
+			usleep(100000);
+			peer_meet(&p);
+		}
+		peer_wait(&p);
+		_exit(0);
+	}
+	close(pair[1]);
+	*sock = pair[0];
+	return pid;
+}
+
+/* A progress thread that sleeps until something comes is woken by packets that come by shared
+ * memory: nothing is sent again here. */
+static void progress_thread__hears_packets_by_shared_memory(void **state)
+{
+	struct peer p;
+	struct vb_wc wc;
+	int sock;
+
+	(void)state;
+	setenv("VERBENA_LINK", "shm", 1);
+
+	pid_t pid = idle_start(&sock);
+
+	peer_open(&p, sock);
+	unsetenv("VERBENA_LINK");
+	p.timeout = 0;
+	peer_connect(&p);
+	for (int i = 0; i < WRITES; i++) {
+		vb_time until = vb_clock_now() + 20 * VB_SEC;
+
+		peer_meet(&p);
+		peer_post(&p, VB_WR_RDMA_WRITE, 0, 64, 0, VB_SEND_SIGNALED);
+		while (!peer_try(&p, &wc))
+			assert_true(vb_clock_now() < until);
+		assert_int_equal(wc.status, VB_WC_SUCCESS);
+	}
+	peer_tell(&p);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	peer_close(&p);
+	close(sock);
+}
+
 /* Denies new threads, whichever call the C library makes. clone(2) */
 static bool deny_threads(void)
 {
@@ -230,6 +298,7 @@ int main(void)
 	    VERBS_BROKER_TEST(progress_thread__has_a_short_slice),
 	    VERBS_BROKER_TEST(acquire__the_socket_is_the_links),
 	    VERBS_BROKER_TEST(progress_thread__gives_back_rings_of_the_dead),
+	    VERBS_BROKER_TEST(progress_thread__hears_packets_by_shared_memory),
 	};
 
 	VERBS_MAIN_OR_SKIP();
