@@ -5,8 +5,11 @@
  */
 #include "broker_env.h"
 #include "node/client/dial.h"
+#include "node/host/clock.h"
 #include "node/subnet/client.h"
 #include "wire/mad/vendor.h"
+
+#include <time.h>
 
 #define CLASS 0x09 /* vendors', without an OUI */
 
@@ -236,6 +239,40 @@ static void mads__go_by_qp1(void **state)
 	close(sock);
 }
 
+/* MAD-09: a request that nobody answers comes back when its timeout has passed, which counts from
+ * the request on, also where the broker has slept until then. */
+static void mads__wait_as_long_as_they_say(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 300000000};
+	int sock = dial();
+	struct file server = file_open(sock), client = file_open(sock);
+	struct pollfd back = {.fd = client.fd, .events = POLLIN};
+	uint8_t buf[sizeof(struct vb_subnet_prefix) + VB_UMAD_HDR_LEN + VB_MAD_LEN];
+	struct vb_mad_addr to = local_addr();
+	struct vb_mad_hdr h = get_of(CLASS, 20);
+
+	(void)state;
+	assert_int_equal(agent_new(sock, &server, 1, CLASS, 1, VB_MAD_METHOD_GET, 0), 0);
+	assert_int_equal(agent_new(sock, &client, 1, CLASS, 1, VB_MAD_METHOD_SEND, 0), 0);
+	for (; h.tid < 23; h.tid++) {
+		vb_time begin;
+
+		nanosleep(&pause, NULL);
+		begin = vb_clock_now();
+		assert_int_equal(mad_write(sock, &client, &to, &h, 400), 0);
+		assert_int_equal((uint32_t)mad_read(&server, NULL).tid, h.tid);
+		assert_int_equal(poll(&back, 1, BROKER_PATIENCE_MS), 1);
+		assert_true(vb_clock_now() - begin >= 400 * VB_MSEC);
+		/* Of the request its header alone. */
+		assert_int_equal(read(client.fd, buf, sizeof buf), sizeof(struct vb_subnet_prefix) +
+								       VB_UMAD_HDR_LEN +
+								       VB_MAD_HDR_LEN);
+	}
+	close(server.fd);
+	close(client.fd);
+	close(sock);
+}
+
 /* MAD-11: addresses that a RoCE port has no way to. */
 static void writes__that_are_refused(void **state)
 {
@@ -362,6 +399,7 @@ int main(void)
 	    cmocka_unit_test(file__of_devices_that_there_are),
 	    cmocka_unit_test(agents__of_a_port),
 	    cmocka_unit_test(mads__go_by_qp1),
+	    cmocka_unit_test(mads__wait_as_long_as_they_say),
 	    cmocka_unit_test(writes__that_are_refused),
 	    cmocka_unit_test(calls__that_are_wrong),
 	    cmocka_unit_test(file__of_a_device_in_anothers_place),
