@@ -60,6 +60,9 @@ static void slots__are_of_a_program(void **state)
 	program_end(&a);
 	assert_true(fabric->adapter->due != VB_NEVER);
 	program_end(&b);
+	/* Once more, for what it has sent. */
+	assert_true(fabric->adapter->due != VB_NEVER);
+	vb_subnet_adapter_step(fabric, fabric->adapter->due);
 	assert_true(fabric->adapter->due == VB_NEVER);
 }
 
