@@ -314,7 +314,7 @@ _verbena()
 			_filedir -d
 			;;
 		*)
-			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink tunnel untunnel error --name --foreground --sm --real-time --part --engine --out --group --help' -- "$cur"))
+			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink relink tunnel untunnel error --name --foreground --sm --real-time --part --engine --out --group --help' -- "$cur"))
 			;;
 		esac
 		;;

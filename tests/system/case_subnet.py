@@ -329,6 +329,7 @@ def wrong_words(context):
     for argv, status, text in ((["fabric"], 2, "up, down"), (["fabric", "up"], 2, "'up' goes with a topology, and not with 0 arguments"),
                                (["fabric", "frob"], 2, "there is no word 'frob'"),
                                (["fabric", "unlink", "S-0000"], 2, "a node and a port"),
+                               (["fabric", "relink"], 2, "a node, or a node and a port"),
                                (["fabric", "--name", "a/b", "show"], 2, "no name of a fabric"),
                                (["fabric", "show", "nothing"], 1, "no fabric 'nothing' runs"),
                                (["fabric", "up", "fat-tree:k=3"], 1, "k is even"),
@@ -349,6 +350,11 @@ def wrong_words(context):
         need("no node 'H-9999'" in out, out)
         out = a.run([v, "fabric", "--name", "w", "unlink", "H-0000", "7"], status=1)
         need("ports 1 to 1" in out, out)
+        out = a.run([v, "fabric", "--name", "w", "relink", "H-0000", "1"], status=1)
+        need("the cable at port 1 of 'H-0000' is not pulled" in out, out)
+        a.run([v, "fabric", "--name", "w", "unlink", "H-0000", "1"])
+        a.run([v, "fabric", "--name", "w", "relink", "H-0000"])
+        need("unplugged" not in a.run([v, "fabric", "show", "w"]), "relink")
         dump = a.run([v, "fabric", "dump", "w"])
         need('Switch' in dump and 'H-0001' in dump, dump)
     finally:

@@ -192,6 +192,32 @@ static void commands__show_cables(void **state)
 	assert_non_null(strstr(fabric_why, "no command 'frob'"));
 }
 
+/* A cable that was pulled is put back, one or all of a node; nothing else is. */
+static void commands__put_cables_back(void **state)
+{
+	(void)state;
+	fabric_configure();
+	assert_int_equal(command("relink H-A 1"), -EALREADY);
+	assert_non_null(strstr(fabric_why, "the cable at port 1 of 'H-A' is not pulled"));
+	assert_int_equal(command("relink H-A"), -EALREADY);
+	assert_non_null(strstr(fabric_why, "no cable of 'H-A' is pulled"));
+	assert_int_equal(command("relink H-A 2"), -ENOENT);
+	assert_non_null(strstr(fabric_why, "no cable is at port 2 of 'H-A'"));
+	assert_int_equal(command("relink H-A 3"), -EINVAL);
+	assert_int_equal(command("relink H-C"), -ENOENT);
+	assert_int_equal(command("unlink S-A 1"), 0);
+	assert_int_equal(command("unlink S-A 2"), 0);
+	assert_false(port_of(HOST_A, 1)->is_plugged);
+	assert_int_equal(command("relink H-A 1"), 0);
+	assert_true(port_of(HOST_A, 1)->is_plugged);
+	assert_int_equal(port_of(HOST_A, 1)->link.state, VB_LINK_INIT);
+	assert_false(port_of(SWITCH_A, 2)->is_plugged);
+	assert_int_equal(command("unlink H-A 1"), 0);
+	assert_int_equal(command("relink S-A"), 0);
+	assert_true(port_of(SWITCH_A, 1)->is_plugged);
+	assert_true(port_of(SWITCH_B, 2)->is_plugged);
+}
+
 /* A place is a node and a number of one of its ports. */
 static void commands__name_a_node_and_a_port(void **state)
 {
@@ -556,6 +582,7 @@ int main(void)
 	    T(trees__take_a_description),
 	    T(trees__have_the_files_of_mads),
 	    T(commands__show_cables),
+	    T(commands__put_cables_back),
 	    T(commands__name_a_node_and_a_port),
 	    T(commands__set_what_a_cable_can_do),
 	    T(commands__set_what_a_port_has_enabled),

@@ -257,6 +257,19 @@ static int fabric_change(const struct vb_cmd *cmd, const char *name, const char 
 	return fabric_ask(cmd, name, VB_SUBNET_COMMAND, text);
 }
 
+/* @port NULL: all cables of the node that were pulled. */
+static int fabric_relink(const struct vb_cmd *cmd, const char *name, const char *node,
+			 const char *port)
+{
+	char text[250];
+
+	if (port)
+		return fabric_change(cmd, name, "relink", node, port, "");
+	if ((size_t)snprintf(text, sizeof text, "relink %s", node) >= sizeof text)
+		return vb_cmd_usage(cmd, "the arguments are too long");
+	return fabric_ask(cmd, name, VB_SUBNET_COMMAND, text);
+}
+
 /* set NODE PORT ATTRIBUTE ATTRIBUTE, tunnel NODE PORT LOCAL PEER */
 static int fabric_change_two(const struct vb_cmd *cmd, const char *name, const char *const *word)
 {
@@ -353,6 +366,7 @@ static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
 		     {"route", "a topology"},
 		     {"link", "a node and a port"},
 		     {"unlink", "a node and a port"},
+		     {"relink", "a node, or a node and a port"},
 		     {"tunnel", "a node, a port, and the addresses of its two ends"},
 		     {"untunnel", "a node and a port"},
 		     {"error", "a node, a port and COUNTER=N"},
@@ -378,6 +392,8 @@ static int run_change(const struct vb_cmd *cmd, const char *name, const char *co
 	     strcmp(word[0], "untunnel") == 0) &&
 	    cnt == 3)
 		return fabric_change(cmd, name, word[0], word[1], word[2], "");
+	if (strcmp(word[0], "relink") == 0 && (cnt == 2 || cnt == 3))
+		return fabric_relink(cmd, name, word[1], cnt == 3 ? word[2] : NULL);
 	return refuse_word(cmd, word[0], cnt - 1);
 }
 
@@ -391,7 +407,7 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 	name = o.name;
 	if (cnt == 0)
 		return vb_cmd_usage(cmd, "up, down, show, dump, watch, route, set, link, unlink, "
-					 "tunnel, untunnel or error?");
+					 "relink, tunnel, untunnel or error?");
 	word = words[0];
 	if (strcmp(word, "route") == 0 && cnt > 2)
 		return vb_cmd_usage(
@@ -425,6 +441,7 @@ const struct vb_cmd vb_cmd_fabric = {
     .arguments = "up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
 		 "[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
 		 "set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
+		 "relink NODE [PORT] | "
 		 "tunnel NODE PORT LOCAL PEER | untunnel NODE PORT | "
 		 "error NODE PORT COUNTER=N | route TOPOLOGY [-- OPENSM-OPTIONS] [OPTIONS]",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",

@@ -151,6 +151,53 @@ static int command_plug(struct vb_subnet_daemon *d, char *arguments, bool plugge
 	return rc;
 }
 
+/* The cable there is pulled, where it has one. */
+static bool cable_is_out(const struct vb_subnet_daemon *d, struct vb_subnet_place at)
+{
+	const struct vb_subnet_port *p = &d->subnet.node[at.node].port[at.port];
+
+	return p->has_cable && !p->is_plugged;
+}
+
+/* "NODE": puts back all its cables that were pulled. */
+static int relink_node(struct vb_subnet_daemon *d, const struct vb_topo_node *n, char *why,
+		       size_t why_size)
+{
+	uint32_t node = (uint32_t)(n - d->topo->node), cnt = 0;
+
+	for (unsigned p = 1; p <= n->port_cnt; p++) {
+		struct vb_subnet_place at = {node, (uint8_t)p};
+
+		if (cable_is_out(d, at) && !vb_subnet_plug(&d->subnet, at, true, vb_clock_now()))
+			cnt++;
+	}
+	if (cnt == 0)
+		snprintf(why, why_size, "no cable of '%s' is pulled; 'unlink' pulls one", n->name);
+	return cnt ? 0 : -EALREADY;
+}
+
+/* "NODE PORT" or "NODE": where a cable was pulled it is put back, as ibsim's relink does it. */
+static int command_relink(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+{
+	const struct vb_topo_node *n = vb_topo_find(d->topo, arguments);
+	struct vb_subnet_place at;
+	int rc;
+
+	if (n)
+		return relink_node(d, n, why, why_size);
+	rc = place_parse(d, arguments, &at, why, why_size);
+	if (rc)
+		return rc;
+	if (cable_is_out(d, at))
+		return vb_subnet_plug(&d->subnet, at, true, vb_clock_now());
+	rc = d->subnet.node[at.node].port[at.port].has_cable ? -EALREADY : -ENOENT;
+	snprintf(why, why_size,
+		 rc == -ENOENT ? "no cable is at port %u of '%s'"
+			       : "the cable at port %u of '%s' is not pulled; 'unlink' pulls it",
+		 at.port, d->topo->node[at.node].name);
+	return rc;
+}
+
 /* "NODE PORT LOCAL PEER". */
 static int command_tunnel(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
 {
@@ -419,6 +466,8 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 		rc = command_dump(d, out);
 	else if (strcmp(copy, "link") == 0 || strcmp(copy, "unlink") == 0)
 		rc = command_plug(d, arguments, copy[0] == 'l', why, why_size);
+	else if (strcmp(copy, "relink") == 0)
+		rc = command_relink(d, arguments, why, why_size);
 	else if (strcmp(copy, "tunnel") == 0)
 		rc = command_tunnel(d, arguments, why, why_size);
 	else if (strcmp(copy, "untunnel") == 0)
