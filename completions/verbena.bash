@@ -272,7 +272,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--all --cm --device --fabric --html --pid --json --wqe --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--all --cm --device --dlid --fabric --html --json --mtu --node --path --pid --pkey --sl --wqe --help' -- "$cur"))
 		else
 			COMPREPLY=($(compgen -W "$(verbena explain 2>/dev/null | grep -o '^0x[0-9a-f]*')" -- "$cur"))
 		fi

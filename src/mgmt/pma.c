@@ -124,6 +124,11 @@ static uint64_t value_get(const struct vb_pma_port *p, enum vb_pma_attr attr, ui
 	return i == VB_PMA_XMIT_WAIT ? ticks_of_ns(p, v) : v;
 }
 
+uint64_t vb_pma_value(const struct vb_pma_port *p, enum vb_pma_counter i)
+{
+	return p->link ? value_get(p, VB_PMA_PORT_COUNTERS, i) : 0;
+}
+
 static void value_set(struct vb_pma_port *p, enum vb_pma_attr attr, uint32_t i, uint64_t v)
 {
 	if (attr == VB_PMA_PORT_COUNTERS_EXT)

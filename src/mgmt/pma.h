@@ -51,6 +51,10 @@ struct vb_pma_node {
  * neither Get nor Set. */
 bool vb_pma_handle(struct vb_pma_node *node, uint8_t mad[VB_MAD_LEN], vb_time now);
 
+/* A counter of PortCounters as a Get would show it if its field were wide enough; 0 of port 0 of a
+ * switch, which counts nothing. XmitWait in ticks. */
+uint64_t vb_pma_value(const struct vb_pma_port *p, enum vb_pma_counter i);
+
 /* When a sample begins or ends, VB_NEVER: none does. The counters have to be up to date then. */
 vb_time vb_pma_poll_timeout(const struct vb_pma_node *node);
 void vb_pma_handle_timeout(struct vb_pma_node *node, vb_time now);

@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
     "mgmt": {"base", "wire", "fabric", "mgmt"},
-    "explain": {"base", "wire", "trace", "cm", "ucma", "core", "explain"},
+    "explain": {"base", "wire", "trace", "cm", "ucma", "core", "fabric", "explain"},
     "fabric": {"base", "wire", "trace", "fault", "fabric"},
     "sim": {"base", "wire", "trace", "core", "fault", "fabric", "sim"},
     "scenario": {"base", "wire", "trace", "core", "fault", "fabric", "sim", "scenario"},

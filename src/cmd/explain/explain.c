@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena explain`: why a QP, or a connection, of a program on this host is where it is. */
 #include "cmd/explain/explain.h"
+#include "cmd/explain/path.h"
 #include "cmd/queues/queues.h"
 
 #include <ctype.h>
@@ -11,7 +12,22 @@
 
 #define QPN_MAX 0xffffffu
 
-enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON, OPT_HTML, OPT_FABRIC, OPT_WQE };
+enum {
+	OPT_ALL,
+	OPT_CM,
+	OPT_DEVICE,
+	OPT_PID,
+	OPT_JSON,
+	OPT_HTML,
+	OPT_FABRIC,
+	OPT_WQE,
+	OPT_PATH,
+	OPT_NODE,
+	OPT_SL,
+	OPT_PKEY,
+	OPT_DLID,
+	OPT_MTU
+};
 
 static const struct vb_cmd_option options[] = {
     [OPT_ALL] = {'a', "all", NULL, "all QPs, one line each, QPs with problems first"},
@@ -21,15 +37,23 @@ static const struct vb_cmd_option options[] = {
     [OPT_JSON] = {'j', "json", NULL, "print JSON"},
     [OPT_HTML] = {0, "html", "FILE", "write a page for a browser, with the ladder of each QP"},
     [OPT_FABRIC] = {'F', "fabric", "NAME",
-		    "with --cm: of the nodes of this fabric; --device is a node then"},
+		    "with --cm, --path or --node: of this fabric; --device is a node then"},
     [OPT_WQE] = {'w', "wqe", NULL, "the QP's queues in its program's memory, as bytes and fields"},
+    [OPT_PATH] = {0, "path", "FROM",
+		  "why packets get, or do not get, from this node to the one that follows"},
+    [OPT_NODE] = {0, "node", "NODE", "the ports of this node, and the SMPs that it refused"},
+    [OPT_SL] = {0, "sl", "N", "of the path (0)"},
+    [OPT_PKEY] = {0, "pkey", "P_KEY", "of the path (the first one of the sender)"},
+    [OPT_DLID] = {0, "dlid", "LID", "of the path (the first one of the receiver)"},
+    [OPT_MTU] = {0, "mtu", "BYTES", "that the path has to take"},
     {0},
 };
 
 struct request {
 	const struct vb_cmd *cmd;
-	const char *device, *html, *fabric;
-	uint32_t qpn, pid; /* 0: any */
+	const char *device, *html, *fabric, *node;
+	struct vb_explain_path path; /* from NULL: it is not about one */
+	uint32_t qpn, pid;           /* 0: any */
 	bool all, cm, json, wqe;
 };
 
@@ -50,6 +74,58 @@ static bool read_qpn(const char *text, uint32_t *qpn)
 	return true;
 }
 
+/* A number of the path, "3" or "0x8001", from @least to @most. */
+static int read_value(const struct vb_cmd *cmd, const char *name, const char *text, long least,
+		      long most)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 0);
+	if (!isdigit((unsigned char)text[0]) || errno || *end || n < least || n > most)
+		exit(vb_cmd_usage(cmd, "--%s is a number from %ld to %ld, not '%s'", name, least,
+				  most, text));
+	return (int)n;
+}
+
+static void take_path_option(struct request *r, int i, const char *arg)
+{
+	if (i == OPT_PATH)
+		r->path.from = arg;
+	if (i == OPT_NODE)
+		r->node = arg;
+	if (i == OPT_SL)
+		r->path.sl = read_value(r->cmd, "sl", arg, 0, 15);
+	if (i == OPT_PKEY)
+		r->path.pkey = read_value(r->cmd, "pkey", arg, 0, 0xffff);
+	if (i == OPT_DLID)
+		r->path.dlid = read_value(r->cmd, "dlid", arg, 1, 0xfffe);
+	if (i == OPT_MTU)
+		r->path.mtu = (uint32_t)read_value(r->cmd, "mtu", arg, 256, 4096);
+}
+
+/* @word: the argument that is no option, NULL: there is none. */
+static int check_path(struct request *r, const char *word)
+{
+	bool has_values = r->path.sl >= 0 || r->path.pkey >= 0 || r->path.dlid >= 0 || r->path.mtu;
+
+	if (!r->path.from && has_values)
+		return vb_cmd_usage(r->cmd, "--sl, --pkey, --dlid and --mtu go with --path");
+	if (!r->fabric)
+		return vb_cmd_usage(r->cmd, "--%s goes with --fabric", r->node ? "node" : "path");
+	if ((r->node && r->path.from) || r->all || r->cm || r->html || r->device || r->pid ||
+	    r->wqe)
+		return vb_cmd_usage(r->cmd, "--%s goes with --fabric and --json alone",
+				    r->node ? "node" : "path");
+	if (r->node && word)
+		return vb_cmd_usage(r->cmd, "unexpected argument '%s'", word);
+	if (r->path.from && !word && r->path.dlid < 0)
+		return vb_cmd_usage(r->cmd, "--path FROM TO, or --path FROM --dlid LID");
+	r->path.to = word;
+	return 0;
+}
+
 static int parse_options(struct request *r, int argc, char **argv)
 {
 	const char *arg, *qpn = NULL;
@@ -68,6 +144,7 @@ static int parse_options(struct request *r, int argc, char **argv)
 				r->fabric = arg;
 			if (i == OPT_HTML)
 				r->html = arg;
+			take_path_option(r, i, arg);
 			if (i == OPT_PID && !vb_cmd_number(arg, 1, 4194304, &pid))
 				return vb_cmd_usage(r->cmd, "'%s' is no process", arg);
 			if (i == OPT_PID)
@@ -79,12 +156,15 @@ static int parse_options(struct request *r, int argc, char **argv)
 			return vb_cmd_usage(r->cmd, "unexpected argument '%s'", argv[optind]);
 		qpn = argv[optind++];
 	}
+	if (r->path.from || r->node || r->path.sl >= 0 || r->path.pkey >= 0 || r->path.dlid >= 0 ||
+	    r->path.mtu)
+		return check_path(r, qpn);
 	if (qpn && (r->all || r->cm))
 		return vb_cmd_usage(r->cmd, "either a QPN or --%s", r->cm ? "cm" : "all");
 	if (r->wqe && (!qpn || r->all || r->cm))
 		return vb_cmd_usage(r->cmd, "--wqe goes with a QPN, and --json or --html");
 	if (r->fabric && !r->cm)
-		return vb_cmd_usage(r->cmd, "--fabric goes with --cm");
+		return vb_cmd_usage(r->cmd, "--fabric goes with --cm, --path or --node");
 	if (r->html && (r->cm || r->json))
 		return vb_cmd_usage(r->cmd, "either --html or --%s", r->cm ? "cm" : "json");
 	if (qpn && (!read_qpn(qpn, &r->qpn) || r->qpn == 0))
@@ -224,13 +304,17 @@ static int show_cases(const struct request *r, const struct vb_qp_cases *c)
 
 static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 {
-	struct request r = {.cmd = cmd};
+	struct request r = {.cmd = cmd, .path = {.sl = -1, .pkey = -1, .dlid = -1}};
 	struct vb_qp_cases c;
 	char why[512];
 	int rc = parse_options(&r, argc, argv);
 
 	if (rc)
 		return rc;
+	if (r.path.from)
+		return vb_explain_path_run(cmd, r.fabric, &r.path, r.json);
+	if (r.node)
+		return vb_explain_node_run(cmd, r.fabric, r.node, r.json);
 	if (r.wqe)
 		return vb_explain_queues(cmd, r.qpn, r.json, r.html);
 	rc = r.fabric ? vb_explain_fabric_gather(&c, r.fabric, why, sizeof why)
@@ -250,7 +334,9 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 const struct vb_cmd vb_cmd_explain = {
     .name = "explain",
     .arguments =
-	"[QPN | QPN --wqe | --all | --cm [-F FABRIC]] [-d NAME] [-p PID] [--json | --html FILE]",
+	"[QPN | QPN --wqe | --all | --cm [-F FABRIC]] [-d NAME] [-p PID] [--json | --html FILE] | "
+	"-F FABRIC --path FROM [TO] [--sl N] [--pkey P_KEY] [--dlid LID] [--mtu BYTES] [--json] | "
+	"-F FABRIC --node NODE [--json]",
     .text = "Says in plain words why a QP or connection is where it is: waiting, stuck, failed.",
     .options = options,
     .run = run_explain,

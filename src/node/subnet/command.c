@@ -7,6 +7,7 @@
 #include "node/host/clock.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/live/live.h"
+#include "node/subnet/path/path.h"
 #include "node/subnet/state.h"
 #include "node/subnet/tunnel/tunnel.h"
 #include "node/subnet/watch.h"
@@ -341,32 +342,17 @@ static int command_set(struct vb_subnet_daemon *d, char *arguments, char *why, s
 	return command_set_port(d, arguments, why, why_size);
 }
 
-/* As perfquery(8) prints them. */
-static const char *const error_names[VB_PMA_ERROR_COUNTERS] = {
-    [VB_PMA_SYMBOL_ERRORS] = "SymbolErrorCounter",
-    [VB_PMA_LINK_ERROR_RECOVERY] = "LinkErrorRecoveryCounter",
-    [VB_PMA_LINK_DOWNED] = "LinkDownedCounter",
-    [VB_PMA_RCV_ERRORS] = "PortRcvErrors",
-    [VB_PMA_RCV_REMOTE_PHYSICAL_ERRORS] = "PortRcvRemotePhysicalErrors",
-    [VB_PMA_RCV_SWITCH_RELAY_ERRORS] = "PortRcvSwitchRelayErrors",
-    [VB_PMA_XMIT_DISCARDS] = "PortXmitDiscards",
-    [VB_PMA_XMIT_CONSTRAINT_ERRORS] = "PortXmitConstraintErrors",
-    [VB_PMA_RCV_CONSTRAINT_ERRORS] = "PortRcvConstraintErrors",
-    [VB_PMA_LINK_INTEGRITY_ERRORS] = "LocalLinkIntegrityErrors",
-    [VB_PMA_BUFFER_OVERRUN_ERRORS] = "ExcessiveBufferOverrunErrors",
-    [VB_PMA_VL15_DROPPED] = "VL15Dropped",
-};
-
 static int error_find(const char *name, char *why, size_t why_size)
 {
 	int n;
 
 	for (int i = 0; i < (int)VB_PMA_ERROR_COUNTERS; i++)
-		if (strcasecmp(error_names[i], name) == 0)
+		if (strcasecmp(vb_pma_counter_name(i), name) == 0)
 			return i;
 	n = snprintf(why, why_size, "'%s' is no counter of errors; they are", name);
 	for (int i = 0; i < (int)VB_PMA_ERROR_COUNTERS && n > 0 && (size_t)n < why_size; i++)
-		n += snprintf(why + n, why_size - (size_t)n, "%s %s", i ? "," : "", error_names[i]);
+		n += snprintf(why + n, why_size - (size_t)n, "%s %s", i ? "," : "",
+			      vb_pma_counter_name(i));
 	return -EINVAL;
 }
 
@@ -474,6 +460,10 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 		rc = command_untunnel(d, arguments, why, why_size);
 	else if (strcmp(copy, "connections") == 0)
 		rc = command_connections(d, out);
+	else if (strcmp(copy, "path") == 0)
+		rc = vb_subnet_answer_path(d, arguments, out, why, why_size);
+	else if (strcmp(copy, "node") == 0)
+		rc = vb_subnet_answer_node(d, arguments, out, why, why_size);
 	else if (strcmp(copy, "set") == 0)
 		rc = command_set(d, arguments, why, why_size);
 	else if (strcmp(copy, "error") == 0)

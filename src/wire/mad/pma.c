@@ -167,3 +167,28 @@ void vb_pma_result_emit(const struct vb_pma_result *r, uint8_t mad[VB_MAD_LEN])
 	for (uint32_t i = 0; i < VB_PMA_SAMPLES; i++)
 		be32_put(mad + RESULT_COUNTER_AT + 4 * i, r->counter[i]);
 }
+
+const char *vb_pma_counter_name(enum vb_pma_counter i)
+{
+	static const char *const names[VB_PMA_COUNTERS] = {
+	    [VB_PMA_SYMBOL_ERRORS] = "SymbolErrorCounter",
+	    [VB_PMA_LINK_ERROR_RECOVERY] = "LinkErrorRecoveryCounter",
+	    [VB_PMA_LINK_DOWNED] = "LinkDownedCounter",
+	    [VB_PMA_RCV_ERRORS] = "PortRcvErrors",
+	    [VB_PMA_RCV_REMOTE_PHYSICAL_ERRORS] = "PortRcvRemotePhysicalErrors",
+	    [VB_PMA_RCV_SWITCH_RELAY_ERRORS] = "PortRcvSwitchRelayErrors",
+	    [VB_PMA_XMIT_DISCARDS] = "PortXmitDiscards",
+	    [VB_PMA_XMIT_CONSTRAINT_ERRORS] = "PortXmitConstraintErrors",
+	    [VB_PMA_RCV_CONSTRAINT_ERRORS] = "PortRcvConstraintErrors",
+	    [VB_PMA_LINK_INTEGRITY_ERRORS] = "LocalLinkIntegrityErrors",
+	    [VB_PMA_BUFFER_OVERRUN_ERRORS] = "ExcessiveBufferOverrunErrors",
+	    [VB_PMA_VL15_DROPPED] = "VL15Dropped",
+	    [VB_PMA_XMIT_DATA] = "PortXmitData",
+	    [VB_PMA_RCV_DATA] = "PortRcvData",
+	    [VB_PMA_XMIT_PACKETS] = "PortXmitPkts",
+	    [VB_PMA_RCV_PACKETS] = "PortRcvPkts",
+	    [VB_PMA_XMIT_WAIT] = "PortXmitWait",
+	};
+
+	return (unsigned)i < VB_PMA_COUNTERS ? names[i] : "?";
+}

@@ -67,6 +67,9 @@ enum vb_pma_counter {
 };
 #define VB_PMA_ERROR_COUNTERS VB_PMA_XMIT_DATA /* those before it count errors */
 
+/* The name of the counter as perfquery(8) prints it. */
+const char *vb_pma_counter_name(enum vb_pma_counter i);
+
 /* Those of PortCountersExtended, likewise. */
 enum vb_pma_ext_counter {
 	VB_PMA_EXT_XMIT_DATA,

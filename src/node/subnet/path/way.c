@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way of a packet with the facts of its links, see path.h. */
+#include "node/subnet/path/path.h"
+
+#include "link/ib/route.h"
+#include "node/host/process.h"
+#include "node/subnet/live/live.h"
+#include "wire/ib/hop.h"
+#include "wire/pkey.h"
+
+#include <string.h>
+
+#define HOP_LIMIT_MOST 255
+
+static struct vb_subnet_place place_of(const struct vb_subnet_daemon *d, uint32_t number)
+{
+	const struct vb_ib_map_port *p = &vb_ib_map_ports(d->adapter->map)[number];
+
+	return (struct vb_subnet_place){p->node, p->number};
+}
+
+static struct vb_ib_map_port *map_port(const struct vb_subnet_daemon *d, struct vb_subnet_place at)
+{
+	return &vb_ib_map_ports(d->adapter->map)[vb_subnet_map_port(d->adapter, at)];
+}
+
+/* Only the counters of nodes on the way are brought up to date. */
+static void port_facts(struct vb_subnet_daemon *d, uint32_t number, struct vb_path_port *p)
+{
+	struct vb_subnet_place at = place_of(d, number);
+
+	vb_subnet_count(d, at.node);
+	vb_subnet_path_port(d, at, p);
+}
+
+/* In real time: what waits in the lane of the link. */
+static void lane_facts(const struct vb_subnet_daemon *d, uint32_t out, struct vb_path_hop *h)
+{
+	const struct vb_subnet_live *v = d->live;
+	const struct vb_ib_lane *l;
+	const struct vb_ib_item *head;
+
+	if (!v || h->vl >= h->out.lane_cnt || h->vl >= VB_VL_DATA_MAX)
+		return;
+	l = &v->net.end[out].port.lane[h->vl];
+	for (const struct vb_list *i = l->queue.next; i != &l->queue; i = i->next)
+		h->waiting += vb_container_of(i, struct vb_ib_item, node)->len;
+	if (vb_list_is_empty(&l->queue))
+		return;
+	head = vb_container_of(l->queue.next, struct vb_ib_item, node);
+	if (!vb_credit_may_send(&l->tx, vb_blocks(head->len)))
+		h->stalled = vb_time_since(l->head_since, v->net.now) * v->scale;
+}
+
+/* The link of port @out, to which the packet came from hop[i - 1]. */
+static void hop_facts(struct vb_subnet_daemon *d, uint32_t out, struct vb_path_view *v)
+{
+	struct vb_path_hop *h = &v->hop[v->hop_cnt];
+	const struct vb_path_hop *before = v->hop_cnt ? h - 1 : NULL;
+	const struct vb_ib_map *m = d->adapter->map;
+	const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[out];
+	bool is_switch = vb_ib_map_nodes(m)[p->node].is_switch;
+
+	if (v->hop_cnt > VB_PATH_HOPS_MAX)
+		return;
+	memset(h, 0, sizeof *h);
+	v->hop_cnt++;
+	port_facts(d, out, &h->out);
+	if (p->peer < m->port_cnt)
+		port_facts(d, p->peer, &h->in);
+	if (before && is_switch && strcmp(before->in.node, h->out.node) == 0)
+		h->in_port = before->in.number;
+	h->vl = vb_ib_map_lanes(m)[p->sl2vl + h->in_port].vl[v->sl % VB_IB_SLS];
+	lane_facts(d, out, h);
+}
+
+static uint32_t end_of(uint32_t fate)
+{
+	static const uint8_t ends[] = {
+	    [VB_IB_ARRIVES] = VB_PATH_ARRIVES,
+	    [VB_IB_LOST] = VB_PATH_ELSEWHERE,
+	    [VB_IB_NO_WAY] = VB_PATH_NO_WAY,
+	    [VB_IB_SENT_NOT] = VB_PATH_SENT_NOT,
+	    [VB_IB_RECEIVED_NOT] = VB_PATH_RECEIVED_NOT,
+	    [VB_IB_BARRED_OUT] = VB_PATH_BARRED_OUT,
+	    [VB_IB_BARRED_IN] = VB_PATH_BARRED_IN,
+	    [VB_IB_NOT_ROUTED] = VB_PATH_NOT_ROUTED,
+	    [VB_IB_HOPS_ENDED] = VB_PATH_HOPS_ENDED,
+	    [VB_IB_PASSES] = VB_PATH_END_CNT,
+	};
+
+	return fate < sizeof ends ? ends[fate] : VB_PATH_END_CNT;
+}
+
+/* The switch whose table has no way. */
+static void table_facts(const struct vb_subnet_daemon *d, uint32_t at, struct vb_path_view *v)
+{
+	const struct vb_ib_map *m = d->adapter->map;
+	const struct vb_ib_map_node *n = &vb_ib_map_nodes(m)[vb_ib_map_ports(m)[at].node];
+
+	v->at_port_cnt = n->port_cnt;
+	v->at_top = n->unicast_top;
+	v->entry = VB_PATH_NO_PORT;
+	if (n->is_switch && v->dlid < VB_IB_LIDS)
+		v->entry = vb_ib_map_lft(m, n->lft)[v->dlid];
+}
+
+static void walk_facts(struct vb_subnet_daemon *d, const struct vb_ib_key *key,
+		       struct vb_path_view *v)
+{
+	static struct vb_ib_route r;
+
+	vb_ib_walk(d->adapter->map, key, &r);
+	for (uint32_t i = 0; i < r.hop_cnt && i < VB_IB_HOPS_MAX; i++)
+		hop_facts(d, r.hop[i].out, v);
+	v->end = end_of(r.fate);
+	v->dlid = r.dlid;
+	v->router_cnt = r.router_cnt;
+	v->mtu_found = r.mtu < UINT8_MAX ? (uint8_t)r.mtu : 0;
+	/* The link that the packet did not take is one of the way. */
+	if (r.fate == VB_IB_SENT_NOT || r.fate == VB_IB_BARRED_OUT)
+		hop_facts(d, r.at, v);
+	if (r.at < d->adapter->map->port_cnt) {
+		port_facts(d, r.at, &v->at);
+		table_facts(d, r.at, v);
+	}
+}
+
+/* The port of the fabric that has the LID, in the subnet with that prefix if there is one. */
+static uint32_t port_of_lid(const struct vb_subnet_daemon *d, uint16_t lid, uint64_t prefix)
+{
+	const struct vb_ib_map *m = d->adapter->map;
+	uint32_t found = VB_IB_NOWHERE;
+
+	for (uint32_t i = 0; i < m->port_cnt; i++) {
+		const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[i];
+
+		if (!p->lid || lid < p->lid || lid >= p->lid + (1u << (p->lmc & 7)))
+			continue;
+		if (p->prefix == prefix)
+			return i;
+		found = i;
+	}
+	return found;
+}
+
+static uint32_t port_of_guid(const struct vb_subnet_daemon *d, uint64_t prefix, uint64_t guid)
+{
+	const struct vb_ib_map *m = d->adapter->map;
+
+	for (uint32_t i = 0; i < m->port_cnt; i++) {
+		const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[i];
+
+		for (uint32_t k = 0; k < VB_IB_GUIDS; k++)
+			if (p->guid[k] && p->guid[k] == guid && p->prefix == prefix)
+				return i;
+	}
+	return VB_IB_NOWHERE;
+}
+
+/* The LID of the first router in the subnet with that prefix; 0: there is none. */
+static uint16_t router_lid(const struct vb_subnet_daemon *d, uint64_t prefix)
+{
+	const struct vb_ib_map *m = d->adapter->map;
+
+	for (uint32_t i = 0; i < m->port_cnt; i++) {
+		const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[i];
+
+		if (p->lid && p->prefix == prefix && vb_ib_map_nodes(m)[p->node].is_router)
+			return p->lid;
+	}
+	return 0;
+}
+
+/* Fills in what the question leaves open: the receiver, or its LID and, behind a router, its GID.
+ */
+static void question_complete(const struct vb_subnet_daemon *d, struct vb_subnet_question *q)
+{
+	const struct vb_ib_map_port *from = map_port(d, q->from), *to;
+	uint32_t found;
+
+	if (!q->has_pkey)
+		q->pkey = from->pkey[0];
+	if (!q->has_to) {
+		found = q->guid ? port_of_guid(d, q->prefix, q->guid)
+				: port_of_lid(d, q->dlid, from->prefix);
+		q->has_to = found != VB_IB_NOWHERE;
+		if (q->has_to)
+			q->to = place_of(d, found);
+		return;
+	}
+	if (q->has_dlid)
+		return;
+	to = map_port(d, q->to);
+	q->dlid = to->lid;
+	q->has_dlid = to->lid != 0;
+	if (!to->lid || to->prefix == from->prefix)
+		return;
+	q->dlid = router_lid(d, from->prefix);
+	q->has_dlid = q->dlid != 0;
+	q->prefix = to->prefix;
+	q->guid = to->guid[0];
+	if (!q->hop_limit)
+		q->hop_limit = HOP_LIMIT_MOST;
+}
+
+/* Programs at the receiver's node that do not run. */
+static void programs_facts(const struct vb_subnet_daemon *d, uint32_t node, struct vb_path_view *v)
+{
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++) {
+		const struct vb_subnet_slot *s = &d->adapter->slot[k];
+		struct vb_path_program *p = &v->stopped[v->stopped_cnt];
+
+		if (!s->owner || s->owner->seat->index != node ||
+		    v->stopped_cnt == VB_PATH_PROGRAMS ||
+		    !vb_process_is_stopped((pid_t)s->shm->pid))
+			continue;
+		p->pid = s->shm->pid;
+		snprintf(p->comm, sizeof p->comm, "%.15s", s->shm->comm);
+		v->stopped_cnt++;
+	}
+}
+
+void vb_subnet_path_view(struct vb_subnet_daemon *d, const struct vb_subnet_question *asked,
+			 struct vb_path_view *v)
+{
+	struct vb_subnet_question q = *asked;
+	struct vb_ib_key key = {.port = vb_subnet_map_port(d->adapter, q.from)};
+
+	memset(v, 0, sizeof *v);
+	vb_subnet_live_step(d);
+	question_complete(d, &q);
+	snprintf(v->fabric, sizeof v->fabric, "%s", d->name);
+	vb_subnet_path_manager(d, &v->manager);
+	v->real_time = d->real_time;
+	v->slid = map_port(d, q.from)->lid;
+	v->dlid = q.dlid;
+	v->pkey = q.pkey;
+	v->sl = q.sl;
+	v->mtu = q.mtu;
+	v->has_grh = q.guid != 0;
+	v->hop_limit = q.hop_limit;
+	vb_subnet_count(d, q.from.node);
+	vb_subnet_path_port(d, q.from, &v->from);
+	if (q.has_to) {
+		vb_subnet_count(d, q.to.node);
+		vb_subnet_path_port(d, q.to, &v->to);
+		programs_facts(d, q.to.node, v);
+	}
+	if (!q.has_dlid) {
+		v->end = VB_PATH_NO_LID;
+		return;
+	}
+	key.dlid = q.dlid;
+	key.pkey = q.pkey;
+	key.sl = q.sl;
+	key.mtu = q.mtu;
+	key.hop_limit = q.hop_limit;
+	key.prefix = q.prefix;
+	key.guid = q.guid;
+	key.is_from_link_local = map_port(d, q.from)->prefix == VB_PREFIX_LINK_LOCAL;
+	walk_facts(d, &key, v);
+	v->has_owner = port_of_lid(d, v->dlid, 0) != VB_IB_NOWHERE;
+}
+
+bool vb_subnet_question_turn(const struct vb_subnet_daemon *d, const struct vb_path_view *v,
+			     const struct vb_subnet_question *q, struct vb_subnet_question *back)
+{
+	struct vb_subnet_question done = *q;
+	const uint16_t *pkeys;
+	uint32_t entry;
+
+	question_complete(d, &done);
+	if (!done.has_to || done.to.node == done.from.node ||
+	    !vb_subnet_has_verbs(d, done.to.node) || v->dlid >= VB_PATH_MULTICAST)
+		return false;
+	*back = (struct vb_subnet_question){.from = done.to,
+					    .to = done.from,
+					    .has_to = true,
+					    .sl = done.sl,
+					    .mtu = done.mtu,
+					    .hop_limit = done.hop_limit};
+	/* The answer has the P_Key of the entry that let the packet in. IBA 10.9.3 */
+	pkeys = map_port(d, done.to)->pkey;
+	entry = vb_pkey_entry(pkeys, VB_IB_PKEYS, done.pkey);
+	back->has_pkey = entry < VB_IB_PKEYS;
+	if (back->has_pkey)
+		back->pkey = pkeys[entry];
+	return true;
+}
