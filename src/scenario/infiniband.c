@@ -212,6 +212,7 @@ const struct key vb_scenario_infiniband_keys[] = {
      .max = VB_SCENARIO_PATH},
     {"buffer", KEY_BYTES32, IN(vb_scenario, ib.lane_bytes), 64, 2047 * 64, NULL, NULL, NULL},
     {"hoq-life", KEY_U8, IN(vb_scenario, ib.hoq_life), 0, 31, NULL, NULL, NULL},
+    {"lifetime", KEY_U8, IN(vb_scenario, ib.lifetime), 0, 31, NULL, NULL, NULL},
     {"hop-limit", KEY_U8, IN(vb_scenario, ib.hop_limit), 0, 255, NULL, NULL, NULL},
     {"stall", KEY_U8, IN(vb_scenario, ib.stall_count), 0, 7, NULL, NULL, NULL},
     {"high-limit", KEY_U8, IN(vb_scenario, ib.high_limit), 0, 255, NULL, NULL, NULL},

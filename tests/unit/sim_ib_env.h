@@ -91,7 +91,8 @@ static inline struct vb_sim_config ib_config(uint32_t lanes, uint32_t lane_bytes
 					 .lanes = lanes,
 					 .lane_bytes = lane_bytes,
 					 .routing = routing,
-					 .hoq_life = 20};
+					 .hoq_life = 20,
+					 .lifetime = 20};
 	return c;
 }
 

@@ -308,6 +308,52 @@ static void port__drops_and_stalls_old_heads(void **state)
 	}
 }
 
+/* LNK-29: a packet that has been in a switch for its lifetime is dropped, wherever it stands; such
+ * drops stall no lane. */
+static void port__drops_what_has_been_here_too_long(void **state)
+{
+	struct vb_ib_port_config c = ib_config(1, 1);
+	vb_dur life = UINT64_C(4096) << 4;
+
+	(void)state;
+	assert_true(vb_ib_life(19) == UINT64_C(4096) << 19 && vb_ib_life(20) == VB_NEVER);
+	c.is_switch = true;
+	c.hoq_life = 20;
+	c.stall_count = 1;
+	c.lifetime = vb_ib_life(4);
+	ib_world_init(&w, &c, 1);
+	set_low_table(1);
+	ib_world_up(&w);
+	assert_true(ib_send(&w, 0, 0, 290)); /* five blocks never fit into one */
+	ib_run(&w, life / 2, 50);
+	for (unsigned i = 0; i < 2; i++)
+		assert_true(ib_send(&w, 0, 0, 290));
+	ib_run(&w, life / 2 - 1000, 50);
+	assert_int_equal(counters(0)->xmit_discards, 0);
+	ib_run(&w, 2000, 50);
+	assert_int_equal(counters(0)->xmit_discards, 1);
+	ib_run(&w, life / 2 - 2000, 50);
+	assert_int_equal(counters(0)->xmit_discards, 1);
+	ib_run(&w, 2000, 50);
+	assert_int_equal(counters(0)->xmit_discards, 3); /* each had its own time */
+	assert_true(ib_send(&w, 0, 0, 58));
+	ib_run(&w, 2000, 50);
+	assert_int_equal(counters(0)->xmit_discards, 3);
+	assert_int_equal(w.end[1].accepted, 1);
+
+	/* 0 is no limit, and adapters have none. */
+	for (unsigned round = 0; round < 2; round++) {
+		c.is_switch = round == 1;
+		c.lifetime = round == 1 ? 0 : 4096;
+		ib_world_init(&w, &c, 1);
+		set_low_table(1);
+		ib_world_up(&w);
+		assert_true(ib_send(&w, 0, 0, 290));
+		ib_run(&w, 100000, 50);
+		assert_int_equal(counters(0)->xmit_discards, 0);
+	}
+}
+
 /* LNK-20: an active link whose neighbour is silent trains again, after 400,000 symbols. */
 static void port__notices_a_silent_neighbour(void **state)
 {
@@ -461,6 +507,7 @@ int main(void)
 	    cmocka_unit_test(port__tells_credits),
 	    cmocka_unit_test(port__lanes_have_credits_of_their_own),
 	    cmocka_unit_test(port__drops_and_stalls_old_heads),
+	    cmocka_unit_test(port__drops_what_has_been_here_too_long),
 	    cmocka_unit_test(port__notices_a_silent_neighbour),
 	    cmocka_unit_test(port__waits_for_its_neighbour),
 	    cmocka_unit_test(port__goes_down),

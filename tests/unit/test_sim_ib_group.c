@@ -29,7 +29,8 @@ static struct vb_sim_config ib_config(uint32_t lanes, uint32_t lane_bytes)
 					 .lanes = lanes,
 					 .lane_bytes = lane_bytes,
 					 .routing = VB_SIM_UP_DOWN,
-					 .hoq_life = 20};
+					 .hoq_life = 20,
+					 .lifetime = 20};
 	return c;
 }
 

@@ -285,6 +285,27 @@ static void settings__of_congestion_control(void **state)
 	program_end(&a);
 }
 
+/* The lifetime that a manager gives a switch holds at its ports: LNK-29 */
+static void settings__of_lifetimes(void **state)
+{
+	struct vb_switch_info *sw = &fabric->subnet.node[SWITCH_A].sma.sw;
+	struct program a;
+	const struct vb_ib_port_config *c;
+
+	(void)state;
+	program_begin(&a, "H-A", HOST_A, 1);
+	c = &fabric->live->net.end[vb_subnet_map_port(fabric->adapter, place(SWITCH_A, 1))]
+		 .port.config;
+	assert_int_equal(c->lifetime, UINT64_C(4096) << 19);
+	sw->life_time = 18;
+	vb_subnet_live_follow(fabric, SWITCH_A);
+	assert_int_equal(c->lifetime, UINT64_C(4096) << 18);
+	sw->life_time = 20;
+	vb_subnet_live_follow(fabric, SWITCH_A);
+	assert_int_equal(c->lifetime, 0);
+	program_end(&a);
+}
+
 /* A link that trains again at another speed is as fast as it says; XmitWait that is not over yet
  * counts as well. LNK-35, LNK-38 */
 static void settings__of_links(void **state)
@@ -379,6 +400,7 @@ int main(void)
 					    fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__bar_partitions, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_congestion_control, setup, fabric_end),
+	    cmocka_unit_test_setup_teardown(settings__of_lifetimes, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_links, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(wait__not_with_packets, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(time__of_a_stopped_process_is_lost, setup, fabric_end),

@@ -4,6 +4,7 @@
 #define VB_FABRIC_IB_ITEM_H
 
 #include "base/list.h"
+#include "base/time.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@ struct vb_ib_item {
 	uint32_t len; /* bytes, LRH through VCRC */
 	uint8_t vl;   /* lane at this output */
 	bool is_raw;  /* it has no BTH. LNK-04 */
+	vb_time came; /* to this output: into the switch */
 };
 
 #endif

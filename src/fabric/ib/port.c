@@ -23,9 +23,15 @@ static vb_dur symbols_ns(const struct vb_ib_port *p, uint32_t symbols)
 
 static vb_dur head_life(const struct vb_ib_port *p)
 {
-	if (!p->config.is_switch || p->config.hoq_life > VB_HOQ_LIFE_MAX)
+	return p->config.is_switch ? vb_ib_life(p->config.hoq_life) : VB_NEVER;
+}
+
+/* When the switch gives up a packet. LNK-29 */
+static vb_time item_ends(const struct vb_ib_port *p, const struct vb_ib_item *item)
+{
+	if (!p->config.is_switch || p->config.lifetime == 0)
 		return VB_NEVER;
-	return UINT64_C(4096) << p->config.hoq_life;
+	return vb_time_after(item->came, p->config.lifetime);
 }
 
 static struct vb_ib_item *lane_head(const struct vb_ib_lane *l)
@@ -145,6 +151,7 @@ void vb_ib_port_enqueue(struct vb_ib_port *p, struct vb_ib_item *item, vb_time n
 	}
 	if (vb_list_is_empty(&l->queue))
 		l->head_since = now;
+	item->came = now;
 	vb_list_append(&l->queue, &item->node);
 }
 
@@ -395,10 +402,19 @@ vb_time vb_ib_port_poll_timeout(const struct vb_ib_port *p)
 
 		t = vb_time_min(t, l->flow_due);
 		t = vb_time_min(t, silence_begins(p, l));
-		if (lane_head(l) != NULL)
-			t = vb_time_min(t, vb_time_after(l->head_since, head_life(p)));
+		if (lane_head(l) == NULL)
+			continue;
+		t = vb_time_min(t, vb_time_after(l->head_since, head_life(p)));
+		t = vb_time_min(t, item_ends(p, lane_head(l)));
 	}
 	return t;
+}
+
+/* Packets that have been in the switch for too long; the first of a lane is the oldest. LNK-29 */
+static void lane_age(struct vb_ib_port *p, struct vb_ib_lane *l, vb_time now)
+{
+	while (lane_head(l) != NULL && item_ends(p, lane_head(l)) <= now)
+		item_drop(p, lane_pop(l, now));
 }
 
 /* Drops the head of a lane that is too old, and stalls a lane that dropped several. LNK-27, 28 */
@@ -419,6 +435,7 @@ void vb_ib_port_handle_timeout(struct vb_ib_port *p, vb_time now)
 	for (unsigned vl = 0; vl < p->config.data_cnt; vl++) {
 		struct vb_ib_lane *l = &p->lane[vl];
 
+		lane_age(p, l, now);
 		if (lane_head(l) != NULL && vb_time_after(l->head_since, head_life(p)) <= now)
 			head_expires(p, l, now);
 		silent |= silence_begins(p, l) <= now;

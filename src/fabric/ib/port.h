@@ -28,8 +28,14 @@
 /* A management packet on VL15: LRH, BTH, DETH, MAD, ICRC, VCRC. LNK-13 */
 #define VB_SMP_LEN 290
 
-/* HOQLife: larger values mean no limit. LNK-27 */
+/* HOQLife and LifeTimeValue: larger values mean no limit. LNK-27, LNK-29 */
 #define VB_HOQ_LIFE_MAX 19
+
+/* The time that such a value stands for; VB_NEVER: no limit. */
+static inline vb_dur vb_ib_life(uint8_t value)
+{
+	return value > VB_HOQ_LIFE_MAX ? VB_NEVER : UINT64_C(4096) << value;
+}
 
 struct vb_ib_counters {
 #define COUNTER(name, meaning) uint64_t name;
@@ -45,6 +51,7 @@ struct vb_ib_port_config {
 	uint64_t symbol_ps;           /* vb_ib_symbol_ps() of the link */
 	uint8_t hoq_life;             /* 4.096 us * 2^n at the head of a lane; of switches only */
 	uint8_t stall_count;          /* VLStallCount, 0: lanes are never stalled */
+	vb_dur lifetime; /* of a packet in the switch, vb_ib_life(); 0: no limit. LNK-29 */
 	bool is_switch;
 	/* The port's owner sends a packet on before it has all of it. A packet with a bad end has
 	 * begun to leave then, and leaves with the end of a bad one. LNK-40 */

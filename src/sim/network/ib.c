@@ -47,13 +47,15 @@ static bool is_at_switch(const struct vb_sim *s, const struct vb_port *line)
 static void end_create(struct vb_sim *s, struct vb_ib_end *e, struct vb_port *line)
 {
 	const struct vb_sim_ib_config *c = &s->cfg.ib;
-	struct vb_ib_port_config p = {.mtu = vb_mtu_bytes(s->cfg.hca.port[1].active_mtu),
-				      .data_cnt = c->lanes,
-				      .symbol_ps = SYMBOL_PS / line->rate_bps,
-				      .hoq_life = c->hoq_life,
-				      .stall_count = c->stall_count,
-				      .is_switch = is_at_switch(s, line),
-				      .cuts_through = c->cut_through && !line->at_host};
+	struct vb_ib_port_config p = {
+	    .mtu = vb_mtu_bytes(s->cfg.hca.port[1].active_mtu),
+	    .data_cnt = c->lanes,
+	    .symbol_ps = SYMBOL_PS / line->rate_bps,
+	    .hoq_life = c->hoq_life,
+	    .lifetime = c->lifetime > VB_HOQ_LIFE_MAX ? 0 : vb_ib_life(c->lifetime),
+	    .stall_count = c->stall_count,
+	    .is_switch = is_at_switch(s, line),
+	    .cuts_through = c->cut_through && !line->at_host};
 
 	p.symbol_ps += p.symbol_ps == 0;
 	for (uint32_t vl = 0; vl < VB_VL_CNT; vl++)
@@ -302,7 +304,8 @@ void vb_sim_ib_watch(struct vb_sim *s)
 bool vb_sim_ib_is_over(const struct vb_sim *s)
 {
 	/* Packets with a life leave a deadlock in the end. */
-	if (s->ib->deadlock_at != VB_NEVER && s->cfg.ib.hoq_life > VB_HOQ_LIFE_MAX)
+	if (s->ib->deadlock_at != VB_NEVER && s->cfg.ib.hoq_life > VB_HOQ_LIFE_MAX &&
+	    s->cfg.ib.lifetime > VB_HOQ_LIFE_MAX)
 		return true;
 	return s->pool.used == s->pool.flow && s->waiting_cnt == 0 && s->timer_at == VB_NEVER &&
 	       s->change_cnt == 0;

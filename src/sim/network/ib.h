@@ -61,6 +61,7 @@ struct vb_sim_ib_config {
 	 * ends as a bad one. Times are those of switches that have packets whole. */
 	bool cut_through;
 	uint8_t hoq_life;    /* of a switch's lane: 4.096 us * 2^n; above 19: no limit */
+	uint8_t lifetime;    /* of a packet in a switch: the same. LNK-29 */
 	uint8_t stall_count; /* packets dropped in a row that stall a lane; 0: none do */
 	uint8_t high_limit;  /* of the high table, 4096 bytes each; 0: one packet */
 	uint8_t weight[VB_ARB_PRIORITY_CNT][VB_VL_DATA_MAX]; /* by lane; all 0 of LOW: equal ones */

@@ -191,8 +191,10 @@ static void arbiter_follow(struct vb_arbiter *to, const struct vb_arbiter *from,
 	to->high_limit = from->high_limit;
 }
 
-static void config_follow(struct vb_ib_port_config *to, const struct vb_ib_port_config *from)
+static void config_follow(struct vb_ib_port_config *to, const struct vb_ib_port_config *from,
+			  uint8_t lifetime)
 {
+	to->lifetime = lifetime > VB_HOQ_LIFE_MAX ? 0 : vb_ib_life(lifetime);
 	to->mtu = from->mtu;
 	to->mtu_cap = from->mtu_cap;
 	to->symbol_ps = from->symbol_ps;
@@ -264,7 +266,8 @@ static void port_follow(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	uint32_t number = vb_subnet_map_port(d->adapter, at);
 	struct vb_ib_end *e = &v->net.end[number];
 
-	config_follow(&e->port.config, &link->config);
+	/* Of an adapter the lifetime counts for nothing. */
+	config_follow(&e->port.config, &link->config, d->subnet.node[at.node].sma.sw.life_time);
 	vb_ib_net_set_lanes(&v->net, number, link->config.data_cnt);
 	arbiter_follow(&e->port.arbiter, &link->arbiter, link->config.data_cnt);
 	vb_ib_net_set_rate(&v->net, number, rate_of(&sma->info));
