@@ -314,6 +314,10 @@ _verbena()
 			_filedir -d
 			;;
 		*)
+			if [[ " ${COMP_WORDS[*]} " == *" show "* ]]; then
+				COMPREPLY=($(compgen -W '--name --route --sl --pkey --path-bits --interval --compact --json --help' -- "$cur"))
+				return
+			fi
 			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink relink tunnel untunnel error --name --foreground --sm --real-time --part --engine --out --group --help' -- "$cur"))
 			;;
 		esac

@@ -3,19 +3,11 @@
 #include "cmd/json.h"
 
 #include "explain/explain.h"
+#include "export/text/text.h"
 
 void vb_json_text(FILE *f, const char *text)
 {
-	putc('"', f);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fprintf(f, "\\%c", *text);
-		else if ((unsigned char)*text < ' ')
-			fprintf(f, "\\u%04x", (unsigned)*text);
-		else
-			putc(*text, f);
-	}
-	putc('"', f);
+	vb_text_json(f, text);
 }
 
 void vb_json_lines(FILE *f, const char *name, const struct vb_lines *l)

@@ -2,6 +2,8 @@
 /* Charts as SVG 1.1; colors are those of Okabe and Ito, which most eyes tell apart. See chart.h. */
 #include "export/chart.h"
 
+#include "export/text/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -123,12 +125,7 @@ static void measure_frame(struct frame *r, const struct vb_chart *c)
 static void draw_text(FILE *f, double x, double y, const char *more, const char *what)
 {
 	fprintf(f, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, more);
-	for (; *what; what++) {
-		if (strchr("<>&\"", *what))
-			fprintf(f, "&#%d;", *what);
-		else if ((unsigned char)*what >= ' ')
-			putc(*what, f);
-	}
+	vb_text_xml(f, what);
 	fputs("</text>\n", f);
 }
 

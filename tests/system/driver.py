@@ -70,6 +70,7 @@ import case_subnet_live  # noqa: E402,F401
 import case_subnet_tunnel  # noqa: E402,F401
 import case_subnet_multicast  # noqa: E402,F401
 import case_subnet_routing  # noqa: E402,F401
+import case_subnet_show  # noqa: E402,F401
 import case_subnet_apm  # noqa: E402,F401
 import case_subnet_verbs  # noqa: E402,F401
 import case_sweep  # noqa: E402,F401

@@ -190,7 +190,7 @@ static void fabric_sync(void)
 {
 	int sock = fabric_dial();
 
-	vb_subnet_call_text(&call, VB_SUBNET_COMMAND, "show");
+	vb_subnet_call_text(&call, VB_SUBNET_COMMAND, "dump");
 	assert_int_equal(vb_subnet_ask(sock, &call, -1, &answer, NULL), 0);
 	assert_int_equal(answer.status, 0);
 	close(sock);

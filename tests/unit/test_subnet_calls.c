@@ -68,7 +68,7 @@ static void calls__leave_no_descriptors(void **state)
 
 		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 		fds.fd[0] = pipes[0];
-		vb_subnet_call_text(&call, VB_SUBNET_COMMAND, "show");
+		vb_subnet_call_text(&call, VB_SUBNET_COMMAND, "dump");
 		call.version = version[i];
 		assert_int_equal(vb_fds_send(sock, &call, VB_SUBNET_CALL_HEADER + call.len, &fds),
 				 0);

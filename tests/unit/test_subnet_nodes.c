@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Views of the nodes of a fabric: the trees of programs there, the commands of `verbena fabric`,
  * and the lines of watchers. MAD-01, FAB-19, FAB-23, FAB-30, LNK-35 */
-#include "subnet_process_env.h"
+#include "subnet_view_env.h"
 
 #include "wire/ib/rate.h"
 
@@ -166,26 +166,44 @@ static void trees__have_the_files_of_mads(void **state)
 	close(host);
 }
 
-/* "show" has a line for each cable's end, with state, LID and address. */
-static void commands__show_cables(void **state)
+/* The view has each port with its cable, state, LID and address. */
+static void views__have_each_cable(void **state)
 {
+	struct vb_subnet_view v;
+
 	(void)state;
 	fabric_configure();
-	assert_int_equal(command("show"), 0);
-	assert_non_null(strstr(printed, "Switch S-A 0x"));
-	assert_non_null(strstr(printed, "\" lid 16\n"));
-	assert_non_null(strstr(printed, "    1 ACTIVE    lid 18    10.0.0.1 -> S-A port 1\n"));
-	assert_non_null(strstr(printed, "    2 ACTIVE    lid 19    10.0.0.4 -> S-B port 1\n"));
-	assert_non_null(strstr(printed, "    2 ACTIVE    lid 0     -> S-A port 2\n"));
-	assert_null(strstr(printed, "unplugged"));
+	v = view_now(NULL);
+	assert_int_equal(v.head->node_cnt, NODES);
+	assert_int_equal(v.head->chosen, VB_IB_NOWHERE);
+	assert_string_equal(v.node[SWITCH_A].name, "S-A");
+	assert_int_equal(view_port(&v, SWITCH_A, 0)->lid, LID(SWITCH_A));
+	assert_int_equal(view_port(&v, SWITCH_A, 1)->lid, 0);
+	assert_int_equal(view_port(&v, HOST_A, 1)->lid, LID(HOST_A));
+	assert_int_equal(view_port(&v, HOST_A, 1)->state, VB_LINK_ACTIVE);
+	assert_int_equal(view_port(&v, HOST_A, 1)->ipv4, 0x0a000001);
+	assert_int_equal(view_port(&v, HOST_B, 2)->ipv4, 0x0a000004);
+	assert_int_equal(view_port(&v, HOST_A, 1)->peer, v.node[SWITCH_A].first_port + 1);
+	assert_int_equal(view_port(&v, SWITCH_B, 2)->peer, v.node[SWITCH_A].first_port + 2);
+	assert_int_equal(view_port(&v, HOST_A, 2)->has_cable, false);
+	assert_int_equal(view_port(&v, HOST_A, 2)->peer, VB_IB_NOWHERE);
+	assert_int_equal(v.lft[v.node[SWITCH_B].lft_at + LID(HOST_A)], 2);
+	vb_subnet_view_free(&v);
 	assert_int_equal(command("unlink H-A 1"), 0);
-	assert_int_equal(command("show"), 0);
-	assert_non_null(strstr(printed, "10.0.0.1 -> S-A port 1 (unplugged)\n"));
-	assert_non_null(strstr(printed, "-> H-A port 1 (unplugged)\n"));
-	assert_non_null(strstr(printed, "    1 DOWN "));
+	v = view_now("H-B");
+	assert_int_equal(v.head->chosen, HOST_B);
+	assert_int_equal(view_port(&v, HOST_A, 1)->is_plugged, false);
+	assert_int_equal(view_port(&v, HOST_A, 1)->state, VB_LINK_DOWN);
+	assert_int_equal(view_port(&v, HOST_A, 1)->speed, 0);
+	assert_int_equal(view_port(&v, SWITCH_A, 1)->is_plugged, false);
+	vb_subnet_view_free(&v);
 	assert_int_equal(command("link H-A 1"), 0);
-	assert_int_equal(command("show"), 0);
-	assert_null(strstr(printed, "unplugged"));
+	v = view_now(NULL);
+	assert_int_equal(view_port(&v, HOST_A, 1)->is_plugged, true);
+	assert_int_equal(view_port(&v, HOST_A, 1)->speed, VB_IB_EDR);
+	vb_subnet_view_free(&v);
+	assert_int_equal(command("view H-X"), -ENOENT);
+	assert_non_null(strstr(fabric_why, "has no node 'H-X'"));
 	assert_int_equal(command("dump"), 0);
 	assert_non_null(strstr(printed, "Switch"));
 	assert_int_equal(command("frob"), -EINVAL);
@@ -302,6 +320,7 @@ static void commands__set_what_a_port_has_enabled(void **state)
 static void commands__set_what_a_node_is_called(void **state)
 {
 	int sock = fabric_attach("H-A");
+	struct vb_subnet_view v;
 	char root[256];
 
 	(void)state;
@@ -311,12 +330,14 @@ static void commands__set_what_a_node_is_called(void **state)
 	fabric_turn();
 	assert_string_equal(text_below(root, DEVICE "node_desc"), "rack 7 host 2\n");
 	assert_string_equal(text_below(root, DEVICE "sys_image_guid"), "00aa:00bb:00cc:00dd\n");
-	assert_int_equal(command("show"), 0);
-	assert_non_null(strstr(printed, "\"rack 7 host 2\""));
+	v = view_now(NULL);
+	assert_string_equal(v.node[HOST_A].description, "rack 7 host 2");
+	vb_subnet_view_free(&v);
 	/* A description may have any text, also that of another setting. */
 	assert_int_equal(command("set H-A description=x sysimgguid=1"), 0);
-	assert_int_equal(command("show"), 0);
-	assert_non_null(strstr(printed, "\"x sysimgguid=1\""));
+	v = view_now(NULL);
+	assert_string_equal(v.node[HOST_A].description, "x sysimgguid=1");
+	vb_subnet_view_free(&v);
 	assert_int_equal(command("set H-A sysimgguid=0"), -EINVAL);
 	assert_int_equal(command("set H-A sysimgguid=0x12g"), -EINVAL);
 	assert_non_null(strstr(fabric_why, "'0x12g' is no GUID"));
@@ -389,14 +410,14 @@ static void commands__without_room_for_their_text(void **state)
 
 	(void)state;
 	assert_true(full >= 0);
-	assert_int_equal(vb_subnet_command(fabric, "show", full, fabric_why, sizeof fabric_why),
+	assert_int_equal(vb_subnet_command(fabric, "view", full, fabric_why, sizeof fabric_why),
 			 -EIO);
 	assert_int_equal(vb_subnet_command(fabric, "dump", full, fabric_why, sizeof fabric_why),
 			 -EIO);
 	/* A mistake in the command comes first. */
 	assert_int_equal(vb_subnet_command(fabric, "frob", full, fabric_why, sizeof fabric_why),
 			 -EINVAL);
-	assert_int_equal(vb_subnet_command(fabric, "show", -1, fabric_why, sizeof fabric_why),
+	assert_int_equal(vb_subnet_command(fabric, "view", -1, fabric_why, sizeof fabric_why),
 			 -EMFILE);
 	assert_int_equal(fd_cnt(), before);
 	close(full);
@@ -581,8 +602,8 @@ int main(void)
 	    T(nodes__have_the_port_0_of_the_topology),
 	    T(trees__take_a_description),
 	    T(trees__have_the_files_of_mads),
-	    T(commands__show_cables),
 	    T(commands__put_cables_back),
+	    T(views__have_each_cable),
 	    T(commands__name_a_node_and_a_port),
 	    T(commands__set_what_a_cable_can_do),
 	    T(commands__set_what_a_port_has_enabled),

@@ -3,7 +3,7 @@
  * The output of `verbena fabric` and its effects on a fabric, beyond test_subnet_nodes.c: the words
  * of events, dumps, names with spaces, the counters that can be reported. FAB-19, FAB-23, FAB-30
  */
-#include "subnet_process_env.h"
+#include "subnet_view_env.h"
 
 #include "node/subnet/watch.h"
 #include "wire/mad/smp.h"
@@ -174,35 +174,17 @@ static void commands__dump_the_topology(void **state)
 /* A description of all 64 bytes is printed whole, and nothing behind it. */
 static void commands__print_a_description_without_an_end(void **state)
 {
-	char text[200] = "set H-A description=", want[80] = "\"";
+	char text[200] = "set H-A description=", want[80] = "";
+	struct vb_subnet_view v;
 
 	(void)state;
 	for (unsigned i = 0; i < VB_SMA_NODE_DESC_LEN; i++)
-		snprintf(want + 1 + i, 2, "%c", 'a' + i % 26);
-	snprintf(text + strlen(text), 100, "%s", want + 1);
-	strcat(want, "\"\n");
+		snprintf(want + i, 2, "%c", 'a' + i % 26);
+	snprintf(text + strlen(text), 100, "%s", want);
 	assert_int_equal(command(text), 0);
-	assert_int_equal(command("show"), 0);
-	assert_non_null(strstr(printed, want));
-}
-
-/* The kind of a node is a word of topologies, and an adapter's port has its address. */
-static void commands__show_what_nodes_are(void **state)
-{
-	char want[96];
-
-	(void)state;
-	fabric_configure();
-	assert_int_equal(command("show"), 0);
-	snprintf(want, sizeof want, "Ca H-B 0x%016llx \"H-B\"\n",
-		 (unsigned long long)topo.node[HOST_B].node_guid);
-	assert_non_null(strstr(printed, want));
-	snprintf(want, sizeof want, "Switch S-B 0x%016llx \"S-B\" lid %u\n",
-		 (unsigned long long)topo.node[SWITCH_B].node_guid, LID(SWITCH_B));
-	assert_non_null(strstr(printed, want));
-	/* A port without a cable has no line: two cables' ends of each switch, one of each host. */
-	assert_null(strstr(printed, "\n    3 "));
-	assert_null(strstr(printed, "\n    4 "));
+	v = view_now(NULL);
+	assert_string_equal(v.node[HOST_A].description, want);
+	vb_subnet_view_free(&v);
 }
 
 /* All counters of errors have the names and the places that perfquery(8) gives them. */
@@ -291,19 +273,23 @@ static int spaced_begin(void **state)
  * fabric's name is in its addresses. */
 static void commands__take_names_with_spaces(void **state)
 {
+	struct vb_subnet_view v = view_now("host one");
 	int sock;
 
 	(void)state;
-	assert_int_equal(command("show"), 0);
-	assert_non_null(strstr(printed, "10.7.0.1 -> the switch port 1\n"));
+	assert_int_equal(v.head->chosen, 1);
+	assert_int_equal(view_port(&v, 1, 1)->ipv4, 0x0a070001);
+	vb_subnet_view_free(&v);
 	assert_int_equal(command("unlink host one 1"), 0);
-	assert_int_equal(command("show"), 0);
-	assert_non_null(strstr(printed, "(unplugged)"));
+	v = view_now(NULL);
+	assert_int_equal(view_port(&v, 0, 1)->is_plugged, false);
+	vb_subnet_view_free(&v);
 	assert_int_equal(command("link the switch 1"), 0);
 	assert_int_equal(command("set host one description=a=b c"), 0);
-	assert_int_equal(command("show"), 0);
-	assert_null(strstr(printed, "(unplugged)"));
-	assert_non_null(strstr(printed, "\"a=b c\""));
+	v = view_now(NULL);
+	assert_int_equal(view_port(&v, 0, 1)->is_plugged, true);
+	assert_string_equal(v.node[1].description, "a=b c");
+	vb_subnet_view_free(&v);
 	sock = fabric_attach("host two");
 	close(sock);
 }
@@ -317,7 +303,6 @@ int main(void)
 	    T(watchers__hear_of_what_changed_before_another_came),
 	    T(commands__dump_the_topology),
 	    T(commands__print_a_description_without_an_end),
-	    T(commands__show_what_nodes_are),
 	    T(commands__report_each_counter),
 	    T(commands__report_silence_as_often_as_told),
 	    T(commands__say_what_a_port_does_not_support),

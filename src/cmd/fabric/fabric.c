@@ -8,6 +8,7 @@
 #include "cmd/fabric/managers.h"
 #include "cmd/fabric/route.h"
 #include "cmd/fabric/route_groups.h"
+#include "cmd/fabric/show/show.h"
 #include "node/subnet/client.h"
 #include "node/subnet/daemon.h"
 #include "scenario/fabric/file.h"
@@ -53,7 +54,8 @@ static const struct vb_cmd_option options[] = {
 };
 
 struct fabric_options {
-	const char *name, *engine, *out;
+	const char *name; /* NULL: not given */
+	const char *engine, *out;
 	bool foreground, with_manager;
 	const char *group[VB_ROUTE_GROUPS_MAX];
 	uint32_t group_cnt;
@@ -314,8 +316,8 @@ static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct
 }
 
 /* Reads the options, and the words between them. Arguments behind "--" stay at argv[optind] where
- * the first word is "route", and are words as well where it is not. Returns how many words there
- * are; up to WORDS_MAX of them are in @word. */
+ * the first word is "route", and are words as well where it is not; behind "show" all do. Returns
+ * how many words there are; up to WORDS_MAX of them are in @word. */
 static int words_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o,
 		      const char *word[WORDS_MAX])
 {
@@ -325,6 +327,11 @@ static int words_read(const struct vb_cmd *cmd, int argc, char **argv, struct fa
 	for (; optind < argc; optind++, cnt++) {
 		if (!rest)
 			options_read(cmd, argc, argv, o);
+		/* Its options are its own. */
+		if (cnt == 0 && optind < argc && strcmp(argv[optind], "show") == 0) {
+			word[cnt++] = argv[optind++];
+			break;
+		}
 		rest = rest || strcmp(argv[optind - 1], "--") == 0;
 		if (optind == argc || (rest && cnt && strcmp(word[0], "route") == 0))
 			break;
@@ -360,7 +367,6 @@ static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
 		const char *word, *arguments;
 	} words[] = {{"up", "a topology"},
 		     {"down", "no argument, or the name of a fabric"},
-		     {"show", "no argument, or the name of a fabric"},
 		     {"dump", "no argument, or the name of a fabric"},
 		     {"watch", "no argument, or the name of a fabric"},
 		     {"route", "a topology"},
@@ -399,24 +405,25 @@ static int run_change(const struct vb_cmd *cmd, const char *name, const char *co
 
 static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 {
-	struct fabric_options o = {
-	    .name = NAME_DEFAULT, .engine = "minhop", .out = OUT_DEFAULT, .part = PART_NONE};
+	struct fabric_options o = {.engine = "minhop", .out = OUT_DEFAULT, .part = PART_NONE};
 	const char *words[WORDS_MAX], *name, *word;
 	int cnt = words_read(cmd, argc, argv, &o, words);
 
-	name = o.name;
+	name = o.name ? o.name : NAME_DEFAULT;
 	if (cnt == 0)
 		return vb_cmd_usage(cmd, "up, down, show, dump, watch, route, set, link, unlink, "
 					 "relink, tunnel, untunnel or error?");
 	word = words[0];
+	if (strcmp(word, "show") == 0)
+		return vb_fabric_show(argc, argv, o.name, NAME_DEFAULT);
 	if (strcmp(word, "route") == 0 && cnt > 2)
 		return vb_cmd_usage(
 		    cmd, "'%s' is behind the topology; options of OpenSM follow '--'", words[2]);
 	if (strcmp(word, "route") == 0 && cnt == 2)
 		return fabric_route(cmd, words[1], argv + optind, &o);
 	/* A fabric may also be named behind the word. */
-	if (cnt == 2 && (strcmp(word, "down") == 0 || strcmp(word, "show") == 0 ||
-			 strcmp(word, "dump") == 0 || strcmp(word, "watch") == 0)) {
+	if (cnt == 2 && (strcmp(word, "down") == 0 || strcmp(word, "dump") == 0 ||
+			 strcmp(word, "watch") == 0)) {
 		name = words[1];
 		cnt--;
 	}
@@ -431,14 +438,14 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
 	if (strcmp(word, "watch") == 0 && cnt == 1)
 		return fabric_watch(cmd, name);
-	if ((strcmp(word, "show") == 0 || strcmp(word, "dump") == 0) && cnt == 1)
+	if (strcmp(word, "dump") == 0 && cnt == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_COMMAND, word);
 	return run_change(cmd, name, words, cnt);
 }
 
 const struct vb_cmd vb_cmd_fabric = {
     .name = "fabric",
-    .arguments = "up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
+    .arguments = "up TOPOLOGY | down | show [OPTIONS] | dump | watch | set NODE PORT [speed=S] "
 		 "[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
 		 "set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
 		 "relink NODE [PORT] | "

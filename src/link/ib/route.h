@@ -13,6 +13,13 @@
  * use, and no harm. */
 void vb_ib_walk(const struct vb_ib_map *m, const struct vb_ib_key *key, struct vb_ib_route *r);
 
+/* The lane of a packet with @sl, which came by port @in_port of the node (0: it begins there), out
+ * of
+ * @out. Below out->lane_cnt: one that carries data. LNK-12, LNK-22 */
+#define VB_IB_NO_LANE 15u /* that of management */
+uint8_t vb_ib_lane(const struct vb_ib_map *m, const struct vb_ib_map_port *out, uint8_t in_port,
+		   uint8_t sl);
+
 /* The fate of a packet with @key, which came by port @in_port of the node, on the link of its port
  * @out. VB_IB_PASSES: it is at the other end. */
 struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_key *key,

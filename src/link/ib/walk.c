@@ -24,17 +24,15 @@ static bool lid_is_of(const struct vb_ib_map_port *p, uint16_t lid)
 	return p->lid != 0 && lid >= p->lid && lid < p->lid + (1u << (p->lmc & 7));
 }
 
-/* The lane of a packet with @sl, which came by port @in_port, out of @out is one that carries data.
- * LNK-12, LNK-22 */
-static bool lane_is_there(const struct vb_ib_map *m, const struct vb_ib_map_port *out,
-			  uint8_t in_port, uint8_t sl)
+uint8_t vb_ib_lane(const struct vb_ib_map *m, const struct vb_ib_map_port *out, uint8_t in_port,
+		   uint8_t sl)
 {
 	uint32_t place = out->sl2vl;
 	bool is_switch = out->node < m->node_cnt && vb_ib_map_nodes(m)[out->node].is_switch;
 
 	if (is_switch)
 		place += in_port;
-	return place < m->lanes_cnt && vb_ib_map_lanes(m)[place].vl[sl % VB_IB_SLS] < out->lane_cnt;
+	return place < m->lanes_cnt ? vb_ib_map_lanes(m)[place].vl[sl % VB_IB_SLS] : VB_IB_NO_LANE;
 }
 
 struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_key *key,
@@ -43,8 +41,8 @@ struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_ke
 	const struct vb_ib_map_port *ports = vb_ib_map_ports(m), *p = &ports[out];
 	uint32_t peer = p->peer;
 
-	if (!p->may_send || peer >= m->port_cnt || !lane_is_there(m, p, in_port, key->sl) ||
-	    key->mtu > p->mtu)
+	if (!p->may_send || peer >= m->port_cnt ||
+	    vb_ib_lane(m, p, in_port, key->sl) >= p->lane_cnt || key->mtu > p->mtu)
 		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_SENT_NOT, out};
 	if (p->enforces_out && !vb_pkey_passes(p->pkey, VB_IB_PKEYS, key->pkey))
 		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_BARRED_OUT, out};

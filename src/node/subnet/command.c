@@ -9,8 +9,7 @@
 #include "node/subnet/live/live.h"
 #include "node/subnet/path/path.h"
 #include "node/subnet/state.h"
-#include "node/subnet/tunnel/tunnel.h"
-#include "node/subnet/watch.h"
+#include "node/subnet/view/view.h"
 
 #include "wire/ib/rate.h"
 
@@ -30,86 +29,6 @@ static int print_text(void *ctx, const char *text, size_t len)
 static int command_dump(struct vb_subnet_daemon *d, FILE *out)
 {
 	return vb_topo_write(d->topo, print_text, out);
-}
-
-static const char *const types[] = {"", "Ca", "Switch", "Rt"};
-
-/* The IP address of a port of an adapter, with a space; "" where it has none. */
-static const char *address_text(const struct vb_subnet_daemon *d, struct vb_subnet_place at,
-				char text[20])
-{
-	uint32_t a = vb_subnet_address_of(d, at);
-
-	text[0] = 0;
-	if (a)
-		snprintf(text, 20, "%u.%u.%u.%u ", a >> 24, a >> 16 & 0xff, a >> 8 & 0xff,
-			 a & 0xff);
-	return text;
-}
-
-/* Packets that a router dropped, of those that came by this port. FAB-06 */
-static void print_drops(FILE *out, const struct vb_subnet_port *p)
-{
-	if (p->not_routed)
-		fprintf(out, ", %" PRIu64 " not routed", p->not_routed);
-	if (p->hops_ended)
-		fprintf(out, ", %" PRIu64 " at the end of their hop limit", p->hops_ended);
-}
-
-static void print_link(struct vb_subnet_daemon *d, FILE *out, struct vb_subnet_place at)
-{
-	char address[20];
-
-	const struct vb_subnet_port *p = &d->subnet.node[at.node].port[at.port];
-	const struct vb_port_info *info = &vb_subnet_sma_port(&d->subnet, at)->info;
-
-	if (!p->has_cable)
-		return;
-	fprintf(out, "  %3u %-9s lid %-5u ", at.port, vb_subnet_state_name(p->link.state),
-		info->lid);
-	if (d->topo->node[at.node].type == VB_NODE_ROUTER)
-		fprintf(out, "prefix 0x%016" PRIx64 " ", info->prefix);
-	if (p->is_away) {
-		fputs(address_text(d, at, address), out);
-		vb_subnet_tunnel_print(vb_subnet_tunnel_at(d, at), out);
-		return;
-	}
-	fprintf(out, "%s-> %s port %u%s", address_text(d, at, address),
-		d->topo->node[p->peer.node].name, p->peer.port,
-		p->is_plugged ? "" : " (unplugged)");
-	print_drops(out, p);
-	fputc('\n', out);
-}
-
-static void print_clock(const struct vb_subnet_daemon *d, FILE *out)
-{
-	vb_time lost = d->live ? d->live->lost : 0;
-
-	fprintf(out, "real time: 1/%u; the machine was too slow for %llu.%03llu s of it\n",
-		d->real_time, (unsigned long long)(lost / VB_SEC),
-		(unsigned long long)(lost % VB_SEC / VB_MSEC));
-}
-
-static int command_show(struct vb_subnet_daemon *d, FILE *out)
-{
-	if (d->real_time)
-		print_clock(d, out);
-	for (uint32_t i = 0; i < d->topo->node_cnt; i++) {
-		const struct vb_topo_node *n = &d->topo->node[i];
-		struct vb_subnet_place own = {i, 0};
-
-		fprintf(out, "%s %s 0x%016llx \"%.*s\"", types[n->type], n->name,
-			(unsigned long long)n->node_guid, VB_SMA_NODE_DESC_LEN,
-			(const char *)d->subnet.node[i].sma.description);
-		if (vb_subnet_at_switch(d, i))
-			fprintf(out, " lid %u", vb_subnet_sma_port(&d->subnet, own)->info.lid);
-		fputc('\n', out);
-		if (n->type == VB_NODE_ROUTER && d->subnet.count)
-			d->subnet.count(d->subnet.count_ctx, i);
-		for (unsigned p = 1; p <= n->port_cnt; p++)
-			print_link(d, out, (struct vb_subnet_place){i, (uint8_t)p});
-	}
-	return 0;
 }
 
 /* "NODE PORT", where the node's name may have spaces. */
@@ -446,8 +365,10 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 	arguments = copy + strcspn(copy, " ");
 	if (*arguments)
 		*arguments++ = 0;
-	if (strcmp(copy, "show") == 0)
-		rc = command_show(d, out);
+	if (strcmp(copy, "view") == 0)
+		rc = vb_subnet_view_write(d, *arguments ? arguments : NULL, out, why, why_size);
+	else if (strcmp(copy, "way") == 0)
+		rc = vb_subnet_way_write(d, arguments, out, why, why_size);
 	else if (strcmp(copy, "dump") == 0)
 		rc = command_dump(d, out);
 	else if (strcmp(copy, "link") == 0 || strcmp(copy, "unlink") == 0)

@@ -5,6 +5,8 @@
  */
 #include "node/subnet/watch.h"
 
+#include "node/subnet/view/view.h"
+
 #include "wire/mad/smp.h"
 
 #include <errno.h>
@@ -16,13 +18,6 @@
 #include <time.h>
 
 #define LINE_MAX_LEN 256
-
-const char *vb_subnet_state_name(uint8_t state)
-{
-	static const char *const names[] = {"", "DOWN", "INIT", "ARMED", "ACTIVE", "ACT_DEFER"};
-
-	return names[state < sizeof names / sizeof names[0] ? state : 0];
-}
 
 static bool has_watchers(const struct vb_subnet_daemon *d)
 {

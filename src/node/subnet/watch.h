@@ -13,9 +13,6 @@ void vb_subnet_watch_changes(struct vb_subnet_daemon *d, uint32_t node, uint32_t
 /* Tells of the trap in @mad, which @node sends. */
 void vb_subnet_watch_trap(struct vb_subnet_daemon *d, uint32_t node, const uint8_t mad[VB_MAD_LEN]);
 
-/* As the state of a link is printed. */
-const char *vb_subnet_state_name(uint8_t state);
-
 /* The tunnel at the port to @peer has an event: "S-0000 port 3: the other end of the tunnel, PEER,
  * @what". */
 void vb_subnet_watch_tunnel(struct vb_subnet_daemon *d, struct vb_subnet_place at, const char *peer,

@@ -12,6 +12,7 @@
 #include "node/shared/shm.h"
 #include "node/subnet/state.h"
 #include "wire/ib/rate.h"
+#include "wire/mad/pma.h"
 
 struct vb_subnet_slot {
 	int mem_fd; /* -1: it has not been made */
@@ -58,7 +59,11 @@ uint32_t vb_subnet_map_port(const struct vb_subnet_adapter *a, struct vb_subnet_
 /* count.c: adds what programs have sent to the counters of the ports, of @node at least. */
 void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node);
 
-/* counter_files.c: makes the files of counters in the tree of @s; writes them when they are due,
+/* counter_files.c: the counters of a port as its performance agent has them, as they were counted
+ * last. */
+void vb_subnet_counters_ask(struct vb_subnet_daemon *d, struct vb_subnet_place at,
+			    enum vb_pma_attr attr, struct vb_pma_counts *out);
+/* Makes the files of counters in the tree of @s; writes them when they are due,
  * and reads what programs have written into the tree. */
 void vb_subnet_counter_files_make(struct vb_subnet_daemon *d, struct vb_subnet_seat *s);
 void vb_subnet_counter_files_step(struct vb_subnet_daemon *d, vb_time now);

@@ -51,8 +51,8 @@ static const struct {
     {"multicast_rcv_packets", EXTENDED, VB_PMA_EXT_MULTICAST_RCV},
 };
 
-static void counters_ask(struct vb_subnet_daemon *d, struct vb_subnet_place at,
-			 enum vb_pma_attr attr, struct vb_pma_counts *out)
+void vb_subnet_counters_ask(struct vb_subnet_daemon *d, struct vb_subnet_place at,
+			    enum vb_pma_attr attr, struct vb_pma_counts *out)
 {
 	const struct vb_mad_hdr h = {.base_version = VB_MAD_BASE_VERSION,
 				     .mgmt_class = VB_MAD_CLASS_PERF,
@@ -74,8 +74,8 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, in
 {
 	struct vb_pma_counts plain, extended;
 
-	counters_ask(d, at, PLAIN, &plain);
-	counters_ask(d, at, EXTENDED, &extended);
+	vb_subnet_counters_ask(d, at, PLAIN, &plain);
+	vb_subnet_counters_ask(d, at, EXTENDED, &extended);
 	for (size_t i = 0; i < VB_SUBNET_COUNTER_FILES; i++) {
 		const struct vb_pma_counts *c = files[i].attr == PLAIN ? &plain : &extended;
 		uint64_t is = c->value[files[i].counter];

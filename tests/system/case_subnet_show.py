@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`verbena fabric show`: fabrics as text, as JSON and as drawings, and the ways of packets."""
+import json
+import re
+
+from case_subnet import Fabric, need
+from case_subnet_router import TWO, write
+from cases import case
+
+
+def shown(fabric, *arguments, status=0):
+    return fabric.host.run([fabric.context.verbena, "fabric", "--name", fabric.name, "show", *arguments], status=status,
+                           seconds=60)
+
+
+def listed(fabric, *arguments):
+    return json.loads(shown(fabric, "--json", *arguments))
+
+
+def ports_of(data):
+    """All ports with a cable: (node, port) to what is said of it."""
+    return {(n["name"], p["port"]): p for n in data["nodes"] for p in n["ports"] if "state" in p}
+
+
+def traced(text):
+    """The links that ibtracert prints: each (output port, input port, name of the node behind it)."""
+    return [(int(out), int(into), name) for out, into, name in
+            re.findall(r'^\[(\d+)\] -> \w+ port \{0x\w+\}\[(\d+)\] lid \S+ "([^"]+)"', text, re.M)]
+
+
+@case("subnet.show.list", seconds=120)
+def states_rates_errors(context):
+    """A fat tree under OpenSM: tiers, states, LIDs, rates, peers, errors, as text and as JSON, whole and in part."""
+    f = Fabric(context, "shlist", "fat-tree:k=4", "--sm")
+    try:
+        text = shown(f)
+        need(re.findall(r"^Tier (\d): (\d) switches$", text, re.M) == [("3", "4"), ("2", "8"), ("1", "8")], text)
+        need("\nHosts: 16\n" in text and text.endswith("\n36 nodes, 96 ports with a cable: 96 ACTIVE\n"), text)
+        ends = re.findall(r"^ +\d+ ACTIVE +lid (\d+) +4x EDR +(?:[\d.]+ )?-> (\S+) port \d+$", text, re.M)
+        need(len(ends) == 96, text)
+        data = listed(f)
+        ports = ports_of(data)
+        need(len(ports) == 96 and data["shape"] == "tiers" and {p["rate"] for p in ports.values()} == {"4x EDR"}, data)
+        for host in ("H-0000", "H-0009"):
+            lid = int(f.run(host, "cat", "/sys/class/infiniband/verbena0/ports/1/lid"), 16)
+            need(ports[host, 1]["lid"] == lid and ports[host, 1]["state"] == "ACTIVE", ports[host, 1])
+        for (node, port), p in ports.items():
+            peer = p["peer"]
+            need(ports[peer["node"], peer["port"]]["peer"] == {"node": node, "port": port}, f"{node} {port}: {p}")
+        # Slower, down, and with errors.
+        v = [context.verbena, "fabric", "--name", f.name]
+        f.host.run(v + ["set", "S-0004", "2", "speed=QDR", "width=1x"])
+        f.host.run(v + ["error", "S-0001", "1", "PortRcvErrors=3"])
+        f.host.run(v + ["unlink", "S-0000", "3"])
+        context.wait(lambda: ports_of(listed(f))["S-0004", 2]["state"] == "ACTIVE", 30, "the link does not come back")
+        text = shown(f, "S-0004", "2")
+        need(re.search(r"^ +2 ACTIVE +lid 0 +1x QDR +-> H-0009 port 1, LinkDownedCounter 1$", text, re.M) and "at the other end:\nCa H-0009 " in text,
+             text)
+        text = shown(f, "S-0001")
+        need(re.search(r"^ +1 ACTIVE .*-> H-0002 port 1, PortRcvErrors 3$", text, re.M), text)
+        need(ports_of(listed(f))["S-0001", 1]["errors"] == {"PortRcvErrors": 3}, "the error is not in the JSON")
+        text = shown(f, "--compact")
+        need(re.search(r"^ +3 DOWN +lid 0 +- +-> S-0008 port 1 \(unplugged\)", text, re.M), text)
+        need("PortRcvErrors 3" in text and ": 94 ACTIVE, 2 DOWN; " in text and text.count("\n") < 45, text)
+        # The name of the fabric, alone; and a node by its GUID.
+        need("36 nodes" in f.host.run([context.verbena, "fabric", "show", f.name]), "not by its name")
+        guid = next(n["guid"] for n in data["nodes"] if n["name"] == "H-0009")
+        need(shown(f, guid).startswith(f"Ca H-0009 {guid} "), "not by its GUID")
+    finally:
+        f.end()
+
+
+@case("subnet.show.rates", seconds=60)
+def speeds_of_today(context):
+    """Speeds above HDR have their names, and links without a manager their state."""
+    f = Fabric(context, "shrates", write(context, "rates.net", """
+Switch 4 "S" # "S"
+[1] "H-N"[1] # "H-N" 4xNDR
+[2] "H-X"[1] # "H-X" 2xXDR
+Hca 1 "H-N"
+Hca 1 "H-X"
+"""))
+    try:
+        text = shown(f)
+        need(re.search(r"^ +1 INIT +lid 0 +4x NDR +-> H-N port 1$", text, re.M) and
+             re.search(r"^ +2 INIT +lid 0 +2x XDR +-> H-X port 1$", text, re.M), text)
+        need(ports_of(listed(f))["S", 2]["gbps"] == 400, "an XDR lane has 200 Gb/s")
+    finally:
+        f.end()
+
+
+@case("subnet.show.route", seconds=120)
+def the_way_of_a_packet(context):
+    """The route is that which ibtracert finds, there and back; where it ends early, the place and the reason are told."""
+    f = Fabric(context, "shroute", "fat-tree:k=4", "--sm")
+    try:
+        ports = ports_of(listed(f))
+        for one, other in (("H-0003", "H-0009"), ("H-0000", "H-0001"), ("H-0015", "H-0002")):
+            ways = json.loads(shown(f, "--json", "--route", one, other))["ways"]
+            for a, b, way in ((one, other, ways[0]), (other, one, ways[1])):
+                need(way["arrives"] and way["from"]["node"] == a and way["slid"] == ports[a, 1]["lid"] and
+                     way["dlid"] == ports[b, 1]["lid"], way)
+                want = traced(f.run(a, "ibtracert", str(ports[a, 1]["lid"]), str(ports[b, 1]["lid"])))
+                got = [(w["from"]["port"], w["to"]["port"], w["to"]["node"]) for w in way["links"]]
+                need(want and got == want, f"{got}\nand ibtracert has\n{want}")
+        text = shown(f, "-r", "H-0003/1", "H-0009")
+        need(re.search(r"^H-0003 port 1 to H-0009 port 1: SLID \d+, DLID \d+, SL 0, P_Key 0x[7f]fff$", text, re.M), text)
+        need(text.count("\n  arrives over 6 links\n") == 2, text)
+        need(len(re.findall(r"^ +\d  \S+ port \d -> \S+ port \d  ACTIVE 4x EDR VL 0 P_Key ", text, re.M)) == 12, text)
+        # A switch answers nothing by itself; a cable that is pulled ends both ways.
+        need(shown(f, "-r", "H-0003", "S-0000").count("arrives") == 1, "there is one way to a switch")
+        f.host.run([context.verbena, "fabric", "--name", f.name, "unlink", "H-0009", "1"])
+        text = shown(f, "-r", "H-0003", "H-0009", status=1)
+        need(re.search(r"^  ends at \S+ port \d+: .*$", text, re.M), text)
+        need("ends at H-0009 port 1: its link is DOWN, the cable is unplugged\n" in text, text)
+    finally:
+        f.end()
+
+
+@case("subnet.show.routers", seconds=120)
+def through_a_router(context):
+    """Into another subnet the way goes by GRH, through the router, whose LIDs follow. FAB-06"""
+    f = Fabric(context, "shrt", write(context, "show.net", TWO), "--sm")
+    try:
+        nodes = [n["name"] for n in listed(f)["nodes"] if n["type"] == "adapter"]
+        prefix = {name: p["prefix"] for (name, _), p in ports_of(listed(f)).items() if name in nodes}
+        one, other = nodes[0], next(n for n in nodes if prefix[n] != prefix[nodes[0]])
+        text = shown(f, "--route", one, other)
+        need(text.count(f", by GRH to {prefix[other]} 0x") == 1 and text.count("  through 1 router, then SLID ") == 2, text)
+        need(text.count("  arrives over 4 links\n") == 2 and " -> R-0000 port " in text, text)
+        need("Routers: 1\n" in shown(f), shown(f))
+    finally:
+        f.end()
+
+
+@case("subnet.show.words", seconds=60)
+def wrong_words(context):
+    """Each mistake on the command line is named, and its exit status says whose it is."""
+    f = Fabric(context, "shwords", "star:hosts=2")
+    try:
+        for arguments, status, text in (
+                (["H-0000", "x"], 1, "'H-0000' has the ports 1 to 1, and not 'x'"),
+                (["S-0000", "3"], 1, "'S-0000' has the ports 0 to 2, and not '3'"),
+                (["nobody"], 1, "the fabric 'shwords' has no node 'nobody'"),
+                (["a", "b", "c"], 2, "'c' is one argument too many"),
+                (["--frob"], 2, "unknown option '--frob'"),
+                (["--rout", "H-0000"], 2, "--route goes with two nodes"),
+                (["--route", "H-0000", "H-9"], 1, "has no node 'H-9'"),
+                (["--route", "H-0000/2", "H-0001"], 1, "'H-0000' has the ports 1 to 1, and not '2'"),
+                (["--route", "S-0000", "H-0001"], 1, "is a switch: packets of data begin at adapters"),
+                (["--route", "--sl", "16", "H-0000", "H-0001"], 2, "--sl takes a whole number from 0 to 15, not '16'"),
+                (["--route", "--path-bits", "1", "H-0000", "H-0001"], 1, "the port has 1 LIDs"),
+                (["--route", "--pkey", "no", "H-0000", "H-0001"], 2, "--pkey takes a number"),
+                (["--sl", "1"], 2, "go with --route"),
+                (["--interval", "0"], 2, "--interval takes seconds"),
+                (["--json", "H-0000", "1"], 2, "--json shows a whole fabric"),
+                # Without a manager nobody has a LID.
+                (["--route", "H-0000", "H-0001"], 1, "the destination has no LID yet")):
+            out = shown(f, *arguments, status=status)
+            need(text in out, f"{arguments}: {out}")
+        out = f.host.run([context.verbena, "fabric", "show", "--help"])
+        need(out.startswith("Usage: verbena fabric show "), out)
+    finally:
+        f.end()
