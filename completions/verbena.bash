@@ -313,9 +313,15 @@ _verbena()
 		-o | --out)
 			_filedir -d
 			;;
+		--svg)
+			_filedir
+			;;
+		--color)
+			COMPREPLY=($(compgen -W 'state rate load' -- "$cur"))
+			;;
 		*)
 			if [[ " ${COMP_WORDS[*]} " == *" show "* ]]; then
-				COMPREPLY=($(compgen -W '--name --route --sl --pkey --path-bits --interval --compact --json --help' -- "$cur"))
+				COMPREPLY=($(compgen -W '--name --route --sl --pkey --path-bits --interval --compact --json --svg --color --help' -- "$cur"))
 				return
 			fi
 			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink relink tunnel untunnel error --name --foreground --sm --real-time --part --engine --out --group --help' -- "$cur"))

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`verbena fabric show`: fabrics as text, as JSON and as drawings, and the ways of packets."""
 import json
+import os
 import re
+import xml.etree.ElementTree
 
 from case_subnet import Fabric, need
 from case_subnet_router import TWO, write
+from case_subnet_verbs import both, start
 from cases import case
 
 
@@ -133,6 +136,90 @@ def through_a_router(context):
         f.end()
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(fabric, *arguments):
+    """The drawing, parsed: the root, nodes by their names, and links, each with its classes and its title."""
+    path = os.path.join(fabric.context.machine.folder, f"{fabric.name}.svg")
+    shown(fabric, "--svg", path, *arguments)
+    root = xml.etree.ElementTree.parse(path).getroot()
+    groups = [g for g in root.iter(SVG + "g") if g.get("id")]
+    nodes = {g.find(SVG + "text").text: g for g in groups if g.get("id")[0] == "n"}
+    links = {g.find(SVG + "title").text: g for g in groups if g.get("id")[0] == "l"}
+    os.unlink(path)
+    return root, nodes, links
+
+
+def link_of(links, one, other):
+    """The classes and the title of the link between two ports."""
+    found = [t for t in links if t.startswith((f"{one} - {other}\n", f"{other} - {one}\n"))]
+    need(len(found) == 1, f"{one} - {other}: {found}")
+    return links[found[0]].get("class").split(), found[0], links[found[0]]
+
+
+@case("subnet.show.svg", seconds=120)
+def a_drawing(context):
+    """The drawing of a fat tree is XML: nodes, links with states and errors, tiers above each other, and names as text."""
+    f = Fabric(context, "shsvg", "fat-tree:k=4", "--sm")
+    try:
+        v = [context.verbena, "fabric", "--name", f.name]
+        f.host.run(v + ["error", "S-0001", "1", "PortRcvErrors=3"])
+        f.host.run(v + ["unlink", "S-0000", "3"])
+        f.host.run(v + ["set", "H-0003", "description=</title><script>alert(1)</script>"])
+        root, nodes, links = drawn(f)
+        need(root.get("class") == "fabric by-state" and len(nodes) == 36 and len(links) == 48, root.attrib)
+        need(not list(root.iter(SVG + "script")) and "<script>alert(1)" in nodes["H-0003"].find(SVG + "title").text,
+             "the description is not text")
+        heights = [float(nodes[n].find(SVG + "rect").get("y")) for n in ("S-0016", "S-0008", "S-0000", "H-0000")]
+        need(heights == sorted(set(heights)), f"the tiers are at {heights}")
+        classes, title, link = link_of(links, "S-0001 port 1", "H-0002 port 1")
+        need("s-active" in classes and "PortRcvErrors 3" in title and link.find(SVG + "circle") is not None, title)
+        classes, title, _ = link_of(links, "S-0000 port 3", "S-0008 port 1")
+        need("s-none" in classes and "DOWN, unplugged" in title, title)
+        classes, title, link = link_of(links, "S-0002 port 1", "H-0004 port 1")
+        need({"s-active", "r4"} <= set(classes) and "ACTIVE, 4x EDR, 100 Gb/s" in title and link.find(SVG + "circle") is None,
+             title)
+        need(drawn(f, "--color", "rate")[0].get("class") == "fabric by-rate", "it has not the colors of rates")
+        for arguments, status, text in ((["--svg", "/nowhere/x.svg"], 1, "cannot write /nowhere/x.svg: No such file"),
+                                        (["--svg", "x", "H-0000"], 2, "--svg shows a whole fabric"),
+                                        (["--svg", "x", "H-0000", "1"], 2, "--svg draws a whole fabric"),
+                                        (["--color", "rate"], 2, "--color goes with --svg"),
+                                        (["--svg", "x", "--color", "red"], 2, "--color takes state, rate or load")):
+            out = shown(f, *arguments, status=status)
+            need(text in out, f"{arguments}: {out}")
+    finally:
+        f.end()
+
+
+@case("subnet.show.hot", seconds=120)
+def hot_links(context):
+    """After a transfer the links of its way are hot, and no others; while it goes on, by the share of their rate. LNK-38"""
+    f = Fabric(context, "shhot", "fat-tree:k=4", "--sm")
+    try:
+        both(f, "ib_write_bw", "-n", "500")
+        way = json.loads(shown(f, "--json", "--route", "H-0002", "H-0001"))["ways"][0]["links"]
+        names = [(w["from"]["node"], w["from"]["port"]) for w in way]
+        text = shown(f)
+        hot = re.findall(r"^  (\S+) port (\d+) -> \S+ port \d+: 3\d\.\d MB$", text.partition("Hot links:\n")[2], re.M)
+        need(sorted((n, int(p)) for n, p in hot) == sorted(names), f"{names}\n{text}")
+        _, _, links = drawn(f, "--color", "load")
+        busy = [t for t, g in links.items() if "u5" in g.get("class").split()]
+        need(len(busy) == len(way), busy)
+        server, client = start(f, "ib_write_bw", "-D", "8")
+        client.wait_output("#bytes")
+        data = listed(f, "--interval", "1")
+        need(1 <= data["interval"] < 5, data["interval"])
+        loads = {key: p["load"] for key, p in ports_of(data).items()}
+        need(all(loads[n] > 0.01 for n in names) and sum(load > 0.01 for load in loads.values()) == len(names), loads)
+        root, _, links = drawn(f, "--interval", "0.5")
+        need(root.get("class") == "fabric by-load" and "% of its rate" in "".join(links), root.attrib)
+        for p in (client, server):
+            need(p.wait(60) == 0, client.story() + server.story())
+    finally:
+        f.end()
+
+
 @case("subnet.show.words", seconds=60)
 def wrong_words(context):
     """Each mistake on the command line is named, and its exit status says whose it is."""
@@ -153,7 +240,7 @@ def wrong_words(context):
                 (["--route", "--pkey", "no", "H-0000", "H-0001"], 2, "--pkey takes a number"),
                 (["--sl", "1"], 2, "go with --route"),
                 (["--interval", "0"], 2, "--interval takes seconds"),
-                (["--json", "H-0000", "1"], 2, "--json shows a whole fabric"),
+                (["--json", "H-0000", "1"], 2, "--json shows a whole fabric, not a node"),
                 # Without a manager nobody has a LID.
                 (["--route", "H-0000", "H-0001"], 1, "the destination has no LID yet")):
             out = shown(f, *arguments, status=status)

@@ -36,6 +36,7 @@ struct vb_drawing_node {
 	/* Of the layout: 0 for hosts, 1 for switches with hosts, and so on; then pixels, of its
 	 * middle and its size. */
 	uint32_t tier;
+	uint32_t link; /* of a host: its first one; VB_DRAWING_NOWHERE: none */
 	double x, y, width, height;
 };
 
@@ -47,7 +48,8 @@ struct vb_drawing_link {
 	double load; /* share of that, or of the most that a link has sent, 0 and up, of its busier
 			direction; negative: not known */
 	bool has_errors;
-	double x1, y1, x2, y2; /* of the layout */
+	/* Of the layout: its ends, and how far its middle is off the straight line, to the left. */
+	double x1, y1, x2, y2, bend;
 };
 
 struct vb_drawing {
@@ -69,12 +71,15 @@ int vb_drawing_place(struct vb_drawing *g);
 /* The property by which links have their colors. */
 enum vb_drawing_color { VB_DRAWING_BY_STATE, VB_DRAWING_BY_RATE, VB_DRAWING_BY_LOAD };
 
-/* Writes a drawing that has its places as an element of SVG. @load_name: the word for the load in
- * the legend. 0 or -EIO. */
+/* Writes a drawing that has its places as an element of SVG, which stands alone and in a page: node
+ * and link @i have the ids n@i and l@i. @load_name: the word for the load in the legend. 0 or -EIO.
+ */
 int vb_drawing_write(FILE *f, const struct vb_drawing *g, enum vb_drawing_color color,
 		     const char *load_name);
 
-/* The classes of links: see the legend. */
+/* The classes of links in the legend, from 0 on. */
+#define VB_DRAWING_RATES 8u
+#define VB_DRAWING_LOADS 6u
 uint32_t vb_drawing_rate_class(double gbps);
 uint32_t vb_drawing_load_class(double load);
 

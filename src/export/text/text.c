@@ -54,7 +54,7 @@ static void put_xml(FILE *f, const char *text, size_t len)
 {
 	if (len == 0)
 		putc('?', f);
-	else if (is_control(text, len))
+	else if (is_control(text, len) && *text != '\n')
 		return;
 	else if (len == 1 && strchr("<>&\"'", *text))
 		fprintf(f, "&#%d;", *text);

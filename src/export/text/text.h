@@ -12,7 +12,8 @@
 /* Bytes of the character at @text, 1 to 4; 0: none begins there. */
 size_t vb_utf8_len(const char *text);
 
-/* As the content of an element or an attribute of XML; control characters are left out. */
+/* As the content of an element or an attribute of XML; control characters but ends of lines
+ * are left out. */
 void vb_text_xml(FILE *f, const char *text);
 /* The first @max characters of it, the last one an ellipsis where there are more. */
 void vb_text_xml_short(FILE *f, const char *text, size_t max);

@@ -62,6 +62,9 @@ void vb_show_list(FILE *f, const struct vb_show *s, bool is_compact);
 void vb_show_one_node(FILE *f, const struct vb_show *s, uint32_t node);
 void vb_show_one_port(FILE *f, const struct vb_show *s, uint32_t port);
 
+/* draw.c: the drawing as a file of SVG. 0 or a negative errno. */
+int vb_show_svg(struct vb_show *s, const char *path, enum vb_drawing_color color);
+
 /* json.c */
 void vb_show_json(FILE *f, const struct vb_show *s);
 

@@ -19,7 +19,18 @@
 /* On a terminal, a fabric of more nodes is shown without the ports that are as they should be. */
 #define COMPACT_NODES 200u
 
-enum { OPT_NAME, OPT_ROUTE, OPT_SL, OPT_PKEY, OPT_PATH, OPT_INTERVAL, OPT_COMPACT, OPT_JSON };
+enum {
+	OPT_NAME,
+	OPT_ROUTE,
+	OPT_SL,
+	OPT_PKEY,
+	OPT_PATH,
+	OPT_INTERVAL,
+	OPT_COMPACT,
+	OPT_JSON,
+	OPT_SVG,
+	OPT_COLOR
+};
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (ib0)"},
@@ -30,6 +41,8 @@ static const struct vb_cmd_option options[] = {
     [OPT_INTERVAL] = {'i', "interval", "S", "look twice, and show what went over links meanwhile"},
     [OPT_COMPACT] = {'c', "compact", NULL, "only the ports that are not as they should be"},
     [OPT_JSON] = {'j', "json", NULL, "as JSON"},
+    [OPT_SVG] = {0, "svg", "FILE", "as a drawing"},
+    [OPT_COLOR] = {0, "color", "WHAT", "--svg: links by their state, rate or load"},
     {0},
 };
 
@@ -38,6 +51,9 @@ struct show_options {
 	const char *word[WORDS_MAX];
 	int word_cnt;
 	bool route, has_way_option, compact, json;
+	bool has_color;
+	enum vb_drawing_color color;
+	const char *svg; /* NULL: none is wanted */
 	double interval;
 	struct vb_subnet_way_key key;
 };
@@ -52,6 +68,16 @@ static double number_of(const struct vb_cmd *cmd, int option, const char *arg, d
 	return n;
 }
 
+static enum vb_drawing_color color_of(const struct vb_cmd *cmd, const char *arg)
+{
+	static const char *const names[] = {"state", "rate", "load"};
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(arg, names[i]) == 0)
+			return (enum vb_drawing_color)i;
+	exit(vb_cmd_usage(cmd, "--color takes state, rate or load, not '%s'", arg));
+}
+
 static void option_take(const struct vb_cmd *cmd, struct show_options *o, int i, const char *arg)
 {
 	o->route |= i == OPT_ROUTE;
@@ -60,6 +86,12 @@ static void option_take(const struct vb_cmd *cmd, struct show_options *o, int i,
 	o->has_way_option |= i == OPT_SL || i == OPT_PKEY || i == OPT_PATH;
 	if (i == OPT_NAME)
 		o->name = arg;
+	if (i == OPT_SVG)
+		o->svg = arg;
+	if (i == OPT_COLOR) {
+		o->color = color_of(cmd, arg);
+		o->has_color = true;
+	}
 	if (i == OPT_SL)
 		o->key.sl = (uint8_t)number_of(cmd, i, arg, VB_IB_SLS - 1);
 	if (i == OPT_PATH)
@@ -100,7 +132,11 @@ static int options_take(const struct vb_cmd *cmd, int argc, char **argv, struct 
 	if (!o->route && o->has_way_option)
 		return vb_cmd_usage(cmd, "--sl, --pkey and --path-bits go with --route");
 	if (o->word_cnt == 2 && !o->route && o->json)
-		return vb_cmd_usage(cmd, "--json shows a whole fabric, or a route");
+		return vb_cmd_usage(cmd, "--json shows a whole fabric, not a node");
+	if (o->svg && (o->json || o->route || o->word_cnt == 2))
+		return vb_cmd_usage(cmd, "--svg draws a whole fabric");
+	if (o->has_color && !o->svg)
+		return vb_cmd_usage(cmd, "--color goes with --svg");
 	if (o->name && !vb_subnet_name_is_good(o->name))
 		return vb_cmd_usage(
 		    cmd, "'%s' is no name of a fabric: up to %d letters, digits, '-', '_' and '.'",
@@ -216,7 +252,7 @@ static int show_route(const struct vb_show *s, struct show_options *o)
 	return vb_show_way(stdout, s, &o->key, o->json);
 }
 
-static int show_node(const struct vb_show *s, const struct show_options *o)
+static int show_node(struct vb_show *s, const struct show_options *o)
 {
 	char why[256];
 	uint32_t node = node_find(s, o->word[0], why, sizeof why), port;
@@ -229,6 +265,9 @@ static int show_node(const struct vb_show *s, const struct show_options *o)
 		vb_cmd_error(s->cmd, "%s", why);
 		return EXIT_FAILED;
 	}
+	if (o->svg || o->json)
+		return vb_cmd_usage(s->cmd, "--%s shows a whole fabric, not a node",
+				    o->svg ? "svg" : "json");
 	if (o->word_cnt == 1) {
 		vb_show_one_node(stdout, s, node);
 		return 0;
@@ -240,8 +279,23 @@ static int show_node(const struct vb_show *s, const struct show_options *o)
 	return 0;
 }
 
-static int show_whole(const struct vb_show *s, const struct show_options *o)
+/* After a time between two looks, the load is what one wants to see. */
+static int show_drawing(struct vb_show *s, const struct show_options *o)
 {
+	enum vb_drawing_color color = o->has_color      ? o->color
+				      : o->interval > 0 ? VB_DRAWING_BY_LOAD
+							: VB_DRAWING_BY_STATE;
+	int rc = vb_show_svg(s, o->svg, color);
+
+	if (rc)
+		vb_cmd_error(s->cmd, "cannot write %s: %s", o->svg, strerror(-rc));
+	return rc ? EXIT_FAILED : 0;
+}
+
+static int show_whole(struct vb_show *s, const struct show_options *o)
+{
+	if (o->svg)
+		return show_drawing(s, o);
 	if (o->json)
 		vb_show_json(stdout, s);
 	else
