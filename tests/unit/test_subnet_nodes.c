@@ -5,32 +5,7 @@
 
 #include "wire/ib/rate.h"
 
-#include <sys/mman.h>
-
 #define DEVICE "class/infiniband/verbena0/"
-
-static char printed[16384];
-
-/* Carries out a command; output is in @printed, a reason in @fabric_why. */
-static int command(const char *text)
-{
-	int fd = memfd_create("text", MFD_CLOEXEC), rc;
-	ssize_t n;
-
-	assert_true(fd >= 0);
-	fabric_why[0] = 0;
-	rc = vb_subnet_command(fabric, text, fd, fabric_why, sizeof fabric_why);
-	n = pread(fd, printed, sizeof printed - 1, 0);
-	assert_true(n >= 0);
-	printed[n] = 0;
-	close(fd);
-	return rc;
-}
-
-static struct vb_subnet_port *port_of(uint32_t node, uint8_t port)
-{
-	return &fabric->subnet.node[node].port[port];
-}
 
 /* Trees name states as a kernel does (Documentation/ABI/stable/sysfs-class-infiniband). */
 static void trees__name_the_states_of_ports(void **state)
@@ -208,32 +183,6 @@ static void views__have_each_cable(void **state)
 	assert_non_null(strstr(printed, "Switch"));
 	assert_int_equal(command("frob"), -EINVAL);
 	assert_non_null(strstr(fabric_why, "no command 'frob'"));
-}
-
-/* A cable that was pulled is put back, one or all of a node; nothing else is. */
-static void commands__put_cables_back(void **state)
-{
-	(void)state;
-	fabric_configure();
-	assert_int_equal(command("relink H-A 1"), -EALREADY);
-	assert_non_null(strstr(fabric_why, "the cable at port 1 of 'H-A' is not pulled"));
-	assert_int_equal(command("relink H-A"), -EALREADY);
-	assert_non_null(strstr(fabric_why, "no cable of 'H-A' is pulled"));
-	assert_int_equal(command("relink H-A 2"), -ENOENT);
-	assert_non_null(strstr(fabric_why, "no cable is at port 2 of 'H-A'"));
-	assert_int_equal(command("relink H-A 3"), -EINVAL);
-	assert_int_equal(command("relink H-C"), -ENOENT);
-	assert_int_equal(command("unlink S-A 1"), 0);
-	assert_int_equal(command("unlink S-A 2"), 0);
-	assert_false(port_of(HOST_A, 1)->is_plugged);
-	assert_int_equal(command("relink H-A 1"), 0);
-	assert_true(port_of(HOST_A, 1)->is_plugged);
-	assert_int_equal(port_of(HOST_A, 1)->link.state, VB_LINK_INIT);
-	assert_false(port_of(SWITCH_A, 2)->is_plugged);
-	assert_int_equal(command("unlink H-A 1"), 0);
-	assert_int_equal(command("relink S-A"), 0);
-	assert_true(port_of(SWITCH_A, 1)->is_plugged);
-	assert_true(port_of(SWITCH_B, 2)->is_plugged);
 }
 
 /* A place is a node and a number of one of its ports. */
@@ -602,7 +551,6 @@ int main(void)
 	    T(nodes__have_the_port_0_of_the_topology),
 	    T(trees__take_a_description),
 	    T(trees__have_the_files_of_mads),
-	    T(commands__put_cables_back),
 	    T(views__have_each_cable),
 	    T(commands__name_a_node_and_a_port),
 	    T(commands__set_what_a_cable_can_do),

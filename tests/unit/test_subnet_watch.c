@@ -8,25 +8,6 @@
 #include "node/subnet/watch.h"
 #include "wire/mad/smp.h"
 
-#include <sys/mman.h>
-
-static char printed[16384];
-
-static int command(const char *text)
-{
-	int fd = memfd_create("text", MFD_CLOEXEC), rc;
-	ssize_t n;
-
-	assert_true(fd >= 0);
-	fabric_why[0] = 0;
-	rc = vb_subnet_command(fabric, text, fd, fabric_why, sizeof fabric_why);
-	n = pread(fd, printed, sizeof printed - 1, 0);
-	assert_true(n >= 0);
-	printed[n] = 0;
-	close(fd);
-	return rc;
-}
-
 static int watcher(void)
 {
 	int sock = fabric_dial();
