@@ -193,6 +193,7 @@ static pid_t idle_start(int *sock)
 		peer_open(&p, pair[1]);
 		peer_connect(&p);
 		for (int i = 0; i < WRITES; i++) {
+			usleep(50000); /* the thread sleeps, and reads nothing */
 			vb_engine_lock(p.e);
 			p.e->progress_thread.check_at = VB_NEVER;
 			if (vb_wait_kick(&p.e->wait))
