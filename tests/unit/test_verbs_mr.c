@@ -323,6 +323,12 @@ static void rereg_mr__keeps_the_iova(void **state)
 		buf[8192] = (uint8_t)(7 + zero);
 		assert_int_equal(write_by(&a, iova + 100, rkey), IBV_WC_SUCCESS);
 		assert_int_equal(buf[100], buf[8192]);
+		/* It loses that with the same memory once more, which has the address it has. */
+		assert_int_equal(
+		    ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
+				 NULL, buf, 4096, both),
+		    0);
+		assert_int_equal(write_by(&a, (uintptr_t)buf + 100, m->rkey), IBV_WC_SUCCESS);
 		assert_int_equal(ibv_dereg_mr(m), 0);
 	}
 	ends_free(&a, &b);
@@ -358,6 +364,35 @@ static void bind_window(struct verbs_end *e, struct ibv_mw *mw, uint64_t length)
 
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
+}
+
+/* A region cannot move from under a window: it is what it was, and nothing of the try is left in
+ * its PD. */
+static void rereg_mr__under_a_window(void **state)
+{
+	struct ibv_pd *const pd_was = pd;
+	struct ibv_mr *const mr_was = mr;
+	struct verbs_end a, b;
+	struct ibv_mw *mw;
+	uint32_t rkey;
+
+	(void)state;
+	pd = ibv_alloc_pd(ctx);
+	mr = ibv_reg_mr(pd, buf, 8192, ALL_ACCESS | IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	ends_new(&a, &b);
+	bind_window(&a, mw, 4096);
+	rkey = mr->rkey;
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buf, 4096, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EBUSY);
+	assert_true(mr->rkey == rkey && mr->length == 8192);
+	ends_free(&a, &b);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	pd = pd_was;
+	mr = mr_was;
 }
 
 static void mw__type_1_is_bound_and_written_through(void **state)
@@ -483,6 +518,7 @@ int main(void)
 	    VERBS_TEST(rereg_mr__keeps_what_was_set_last),
 	    VERBS_TEST(rereg_mr__keeps_the_iova),
 	    VERBS_TEST(dealloc_pd__in_use),
+	    VERBS_TEST(rereg_mr__under_a_window),
 	    VERBS_TEST(mw__type_1_is_bound_and_written_through),
 	    VERBS_TEST(mw__bound_the_wrong_way),
 	    VERBS_TEST(mw__type_2_has_its_new_key_when_posted),

@@ -180,6 +180,23 @@ static void poll_cq__many_at_once(void **state)
 	end_free(&e);
 }
 
+/* A query puts the state into the program's handle, also a state that the QP got by itself. */
+static void query_qp__after_an_error(void **state)
+{
+	struct verbs_end a, b;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr q;
+
+	(void)state;
+	ends_new(&a, &b);
+	post_send(a.qp, (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {0, 1}}, 0, 8);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_query_qp(a.qp, &q, IBV_QP_STATE, &init), 0);
+	assert_int_equal(q.qp_state, IBV_QPS_ERR);
+	assert_int_equal(a.qp->state, IBV_QPS_ERR);
+	ends_free(&a, &b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +205,7 @@ int main(void)
 	    VERBS_TEST(ud__udp_source_port),
 	    VERBS_TEST(post_send__opcodes_of_no_verb),
 	    VERBS_TEST(poll_cq__many_at_once),
+	    VERBS_TEST(query_qp__after_an_error),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -68,7 +68,7 @@ static void expect_async(enum ibv_event_type type, struct ibv_srq *srq)
  * record that is further ahead than the SRQ is long, is a catastrophic error of it. Nothing else is
  * reached; a QP of it ends when it needs one more.
  */
-static void srq_breaks(enum ibv_qp_type type, int good)
+static void srq_breaks(enum ibv_qp_type type, int good, uint32_t posted)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
 	struct ibv_srq *srq = ibv_create_srq(pd, &init);
@@ -86,7 +86,7 @@ static void srq_breaks(enum ibv_qp_type type, int good)
 	if (good >= 0)
 		srq_wqe(&s, 0)->next_wqe_index = htobe16(0xfff8);
 	mlx5dv_set_data_seg((void *)(srq_wqe(&s, 0) + 1), 100, mr->lkey, (uintptr_t)buf + 200000);
-	__atomic_store_n(s.dv.dbrec, htobe32(good >= 0 ? 3 : 60000), __ATOMIC_RELEASE);
+	__atomic_store_n(s.dv.dbrec, htobe32(posted), __ATOMIC_RELEASE);
 	for (int i = 0; i < 1 + (good > 0); i++) {
 		raw_begin(&a);
 		raw_inline(&a, "x", 1);
@@ -111,10 +111,12 @@ static void srq_breaks(enum ibv_qp_type type, int good)
 static void test_srq_broken(void **state)
 {
 	(void)state;
-	srq_breaks(IBV_QPT_RC, -1);
-	srq_breaks(IBV_QPT_RC, 1);
-	srq_breaks(IBV_QPT_UC, -1);
-	srq_breaks(IBV_QPT_UC, 1);
+	srq_breaks(IBV_QPT_RC, -1, 60000);
+	srq_breaks(IBV_QPT_RC, -1, 9); /* it has 8 */
+	srq_breaks(IBV_QPT_RC, 1, 3);
+	srq_breaks(IBV_QPT_UC, -1, 60000);
+	srq_breaks(IBV_QPT_UC, -1, 9);
+	srq_breaks(IBV_QPT_UC, 1, 3);
 }
 
 /* A WRITE takes no receive. One that memory does not take any more is dropped, as on any UC QP, and

@@ -108,6 +108,9 @@ CALL(buf_gone, ibv_free_buf(NULL);)
 CALL(srq_pd_elsewhere, create_srq(o.far_pd, o.xrcd, o.cq);)
 CALL(srq_xrcd_elsewhere, create_srq(pd, o.far_xrcd, o.cq);)
 CALL(srq_cq_elsewhere, create_srq(pd, o.xrcd, o.far_cq);)
+CALL(target_xrcd_elsewhere, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_XRCD);
+     a.qp_type = IBV_QPT_XRC_RECV; a.xrcd = o.far_xrcd;
+     (void)verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);)
 
 /* The device. */
 CALL(port, struct ibv_port_attr a; (void)ibv_query_port(ctx, 2, &a);)
@@ -290,6 +293,7 @@ static const struct row {
     R(srq_pd_elsewhere, ENOENT, "the protection domain is of another context"),
     R(srq_xrcd_elsewhere, ENOENT, "the XRC domain is of another context"),
     R(srq_cq_elsewhere, ENOENT, "the CQ is of another context"),
+    R(target_xrcd_elsewhere, ENOENT, "the XRC domain is of another context"),
     R(port, EINVAL, "port_num is 2, and the device has port 1 alone"),
     R(gid_index, EINVAL, "index 256 is not from 0 to 31"),
     R(gid_flags, EOPNOTSUPP, "flags are 0x4, not 0"),
