@@ -53,7 +53,8 @@ static int link_begin(void **state)
 	const struct vb_link_config cfg = {.lower = &lower, .fabric = &fabric};
 
 	(void)begin(state);
-	fabric = (struct vb_ib_link_config){.map = map, .routes = own, .port = {[1] = A1}};
+	fabric = (struct vb_ib_link_config){
+	    .map = map, .routes = own, .port = {[1] = A1, [2] = VB_IB_NOWHERE}};
 	lower = vb_link_before(NULL, &below_ops);
 	assert_int_equal(vb_ib_link_open(&l, &cfg), 0);
 	memset(&below, 0, sizeof below);
@@ -223,6 +224,12 @@ static void send__to_who_listens_to_the_lid(void **state)
 		for (uint32_t t = 0; t < 2; t++)
 			vb_ib_map_mft(map, t)[lids[i] - 0xc000].word[0] = 1 << 2;
 		path.dlid = lids[i];
+		/* A port that is nowhere in the map sends to nobody. */
+		path.port = 2;
+		member(lids[i], true);
+		assert_int_equal(arrived(64), 0);
+		member(lids[i], false);
+		path.port = 1;
 		assert_int_equal(arrived(64), 0);
 		member(lids[i], true);
 		assert_int_equal(arrived(64), 1);

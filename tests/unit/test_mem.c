@@ -343,6 +343,11 @@ static void access__pages_in_for_writing(void **state)
 	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_WRITE, &p),
 			 0);
 	assert_int_equal(write, 1);
+	/* No bytes need no page. */
+	paged_in = 99;
+	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 1008, 0, VB_ACCESS_REMOTE_WRITE, &p),
+			 0);
+	assert_int_equal(paged_in, 99);
 	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_READ, &p), 0);
 	assert_int_equal(write, 0);
 	assert_int_equal(paged_in, 8);

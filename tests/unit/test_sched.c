@@ -385,6 +385,16 @@ static void transmit__without_a_pkey(void **state)
 	assert_int_equal(env_tx(&env, &b), 0);
 	assert_int_equal(b.seg_cnt, 0);
 	assert_int_equal(env.counters.v[VB_COUNTER_port_xmit_constraint_errors], 3);
+	/* Those of others that are in the batch by then do. */
+	port.pkey[0] = VB_PKEY_DEFAULT;
+	assert_int_equal(vb_hca_set_port(env.hca, 1, &port), 0);
+	qp->attr.pkey_index = 1;
+	assert_int_equal(
+	    env_send(&env, env_rts(&env, VB_QPT_UC, 3, 0x22), 1, VB_WR_RDMA_WRITE, 3000), 0);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 3000), 0);
+	assert_int_equal(env_tx(&env, &b), 3);
+	assert_true(b.seg_cnt >= 3);
+	assert_int_equal(env.counters.v[VB_COUNTER_port_xmit_constraint_errors], 6);
 	env_close(&env);
 }
 

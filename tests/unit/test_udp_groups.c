@@ -3,6 +3,7 @@
  * Multicast groups of the UDP link: the kernel is a member of a group from the first join to the
  * last leave. link/udp/mcast.c, /proc/net/igmp6, ipv6(7)
  */
+#include "descriptors.h"
 #include "udp_world.h"
 
 #include <errno.h>
@@ -120,6 +121,21 @@ static void join__without_descriptors(void **state)
 	leave(f, 0);
 }
 
+/* Nothing is left of a membership that the kernel refuses. ip(7) */
+static void join__on_no_device(void **state)
+{
+	struct fixture *f = *state;
+	unsigned before = descriptors_of(getpid());
+	uint32_t was = f->udp->cfg.ifindex[1];
+
+	f->udp->cfg.ifindex[1] = 99999;
+	assert_int_equal(join(f, 0), -ENODEV);
+	assert_int_equal(descriptors_of(getpid()), before);
+	f->udp->cfg.ifindex[1] = was;
+	assert_int_equal(join(f, 0), 0);
+	leave(f, 0);
+}
+
 /* The kernel limits the groups of one socket: another socket holds more, and a freed place is used
  * again. ip(7) igmp_max_memberships */
 static void join__more_than_one_socket_takes(void **state)
@@ -177,6 +193,7 @@ int main(void)
 	    T(leave__as_often_as_joined),
 	    T(join__takes_packets_of_groups),
 	    T(join__without_descriptors),
+	    T(join__on_no_device),
 	    T(join__more_than_one_socket_takes),
 	    T(join__more_of_ipv6_than_a_socket_takes),
 	};

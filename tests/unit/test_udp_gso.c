@@ -93,6 +93,25 @@ static void recv__damaged_between_others(void **state)
 	f->batch.fate = NULL;
 }
 
+/* A fate is of one packet, also where several GSO batches leave by one call. */
+static void send__damaged_in_the_first_of_several(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_tx_fate fate[6] = {[1] = {.damage = 1}};
+	struct vb_rx rx[6];
+	uint32_t got = 0;
+
+	for (uint32_t k = 0; k < 6; k++)
+		add(f, &f->path4, k < 3 ? 64 : 128, 1);
+	f->batch.fate = fate;
+	assert_int_equal(send_all(f), 6);
+	for (uint32_t n; (n = recv_some(f, rx, 6)) != 0;)
+		for (uint32_t k = 0; k < n; k++, got++)
+			check_packet(f, &rx[k], got ? got + 1 : 0);
+	assert_int_equal(got, 5);
+	f->batch.fate = NULL;
+}
+
 /* Many small datagrams are asked for by ever more buffers, up to as many as there are. */
 static void recv__into_no_more_buffers_than_there_are(void **state)
 {
@@ -207,10 +226,16 @@ static void send__counts_for_one_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__batch_is_one_receive),          T(send__longest_batch),
-	    T(send__shorter_packets_between),       T(send__batch_ends_at_another_qp),
-	    T(recv__damaged_between_others),        T(recv__into_no_more_buffers_than_there_are),
-	    T(send__batch_of_paths_that_are_alike), T(send__from_addresses_in_turn),
+	    T(send__batch_is_one_receive),
+	    T(send__longest_batch),
+	    T(send__shorter_packets_between),
+	    T(send__batch_ends_at_another_qp),
+	    T(recv__damaged_between_others),
+	    T(recv__into_no_more_buffers_than_there_are),
+	    T(send__damaged_in_the_first_of_several),
+	    T(recv__into_no_more_buffers_than_there_are),
+	    T(send__batch_of_paths_that_are_alike),
+	    T(send__from_addresses_in_turn),
 	    T(send__counts_for_one_process),
 	};
 
