@@ -255,6 +255,32 @@ static void bytes__on_demand_that_are_not_there(void **state)
 		     "the memory of the on-demand region is not there");
 }
 
+/* A WRITE with immediate takes a receive, too, and hears of an SRQ that has failed. */
+static void receive__of_an_srq_that_failed(void **state)
+{
+	const uint8_t op[] = {VB_OP_SEND_ONLY, VB_OP_WRITE_ONLY_IMM};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_srq *srq;
+	struct vb_qp *qp;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		begin();
+		assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &srq), 0);
+		qp = env_qp(&env, VB_QPT_RC, srq);
+		env_up(&env, qp, &a, VB_QPS_RTS);
+		vb_srq_fail(srq);
+		assert_int_equal(ask_for(qp, (struct ask){.op = op[i],
+							  .rkey = vb_mr_rkey(env.mr),
+							  .va = ENV_IOVA,
+							  .dma_len = i ? 8 : 0,
+							  .payload = 8}),
+				 VB_VERDICT_OPERATION);
+		assert_int_equal(denied.check, VB_DENIAL_SRQ_FAILED);
+		env_close(&env);
+	}
+}
+
 static int no_memory(void (*f)(void *arg), void *arg)
 {
 	(void)f, (void)arg;
@@ -403,6 +429,7 @@ int main(void)
 	    cmocka_unit_test(bounds__by_how_much),
 	    cmocka_unit_test(bytes__of_a_null_region),
 	    cmocka_unit_test(bytes__on_demand_that_are_not_there),
+	    cmocka_unit_test(receive__of_an_srq_that_failed),
 	    cmocka_unit_test(bytes__that_were_unmapped),
 	    cmocka_unit_test(bytes__of_a_granted_read),
 	    cmocka_unit_test(bytes__of_a_later_packet),

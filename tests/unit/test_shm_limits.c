@@ -494,6 +494,37 @@ static void link__has_descriptors_and_ports(void **state)
 	assert_true(w.wakeup[SLOT].token == vb_shm_of(w.shm)->token);
 }
 
+static uint32_t room, calls;
+
+static uint32_t send_few(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now)
+{
+	uint32_t n = b->cnt - from < room ? b->cnt - from : room;
+
+	(void)l, (void)now;
+	assert_true(calls++ < 2); /* it is not asked again at once */
+	room -= n;
+	return n;
+}
+
+/* What the link below has no room for stays for later, and so does what is behind it. */
+static void send__below_is_full(void **state)
+{
+	static const struct vb_link_ops ops = {.name = "few", .send = send_few};
+	struct fixture *f = *state;
+	struct vb_rx rx[2];
+	struct vb_link few = vb_link_before(NULL, &ops), *below = w.shm->lower;
+
+	for (uint32_t k = 0; k < 5; k++)
+		add_for(f, k < 4 ? OTHER : SLOT, 64);
+	w.shm->lower = &few;
+	room = 2;
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, 0), 2);
+	w.shm->lower = below;
+	assert_int_equal(f->link->ops->recv(f->link, rx, 2, VB_SEC), 0);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 2, VB_SEC), 3);
+	assert_int_equal(f->link->ops->recv(f->link, rx, 1, VB_SEC), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +540,7 @@ int main(void)
 	    S(send__counts_bytes),
 	    S(room__is_three_quarters),
 	    S(room__for_one_packet),
+	    S(send__below_is_full),
 	    S(send__from_the_middle_of_a_batch),
 	    S(recv__by_a_port_that_is_none),
 	    S(recv__takes_and_gives_back_of_each_ring),
