@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/ipv6.h>
 #include <sys/resource.h>
 
@@ -133,6 +134,27 @@ static void refresh__leaves_no_descriptors(void **state)
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	vb_broker_observe_end(&o);
 	assert_uint_in_range(descriptors_of(pid), 0, before + 1);
+	vb_broker_disconnect(&c);
+}
+
+/* A program that cannot come back to the broker tries again and again: no try leaves anything. */
+static void return__that_fails_leaves_no_descriptors(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	int fd_store = c.fd_store;
+	unsigned before;
+
+	(void)state;
+	close(c.sock);
+	c.sock = -1;
+	c.fd_store = INT_MAX; /* it cannot be handed on */
+	before = descriptors_of(getpid());
+	for (int i = 0; i < 3; i++) {
+		c.retry_ns = 0;
+		assert_int_equal(vb_broker_check(&c), -EBADF);
+	}
+	assert_int_equal(descriptors_of(getpid()), before);
+	c.fd_store = fd_store;
 	vb_broker_disconnect(&c);
 }
 
@@ -403,6 +425,7 @@ int main(void)
 	    cmocka_unit_test_teardown(spawn__without_rules_of_the_program, end_broker),
 	    cmocka_unit_test_teardown(descriptors__close_on_exec, end_broker),
 	    cmocka_unit_test_teardown(refresh__leaves_no_descriptors, end_broker),
+	    cmocka_unit_test_teardown(return__that_fails_leaves_no_descriptors, end_broker),
 	    cmocka_unit_test_teardown(counters__violations_are_of_the_port, end_broker),
 	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),
 	    cmocka_unit_test_teardown(rest__without_descriptors, end_broker),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public interface: version, devices and counters as a program outside sees them. */
 #include "broker_env.h"
+#include "descriptors.h"
+#include "mappings.h"
 #include "node/host/clock.h"
 #include "verbena/verbena.h"
 
@@ -24,8 +26,11 @@ static void devices__loopback(void **state)
 	static const uint8_t localhost[16] = {[15] = 1};
 	struct verbena_device dev[2];
 	struct verbena *v;
+	unsigned before, mapped;
 
 	(void)state;
+	before = descriptors_of(getpid());
+	mapped = mappings_of("verbena-");
 	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
 	memset(dev, 0xff, sizeof dev);
 	assert_int_equal(verbena_devices(v, dev, 0), 1);
@@ -38,6 +43,8 @@ static void devices__loopback(void **state)
 	assert_memory_equal(dev[0].gid[1], localhost, 16);
 	verbena_close(v);
 	verbena_close(NULL);
+	assert_int_equal(descriptors_of(getpid()), before);
+	assert_int_equal(mappings_of("verbena-"), mapped);
 }
 
 /* Gives "lo" the addresses 2001:db8::1 to 2001:db8::@cnt, or takes them away. */
