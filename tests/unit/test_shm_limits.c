@@ -506,7 +506,7 @@ static uint32_t send_few(struct vb_link *l, const struct vb_tx_batch *b, uint32_
 	return n;
 }
 
-/* What the link below has no room for stays for later, and so does what is behind it. */
+/* Packets for which the link below has no room stay for later, and so do those behind them. */
 static void send__below_is_full(void **state)
 {
 	static const struct vb_link_ops ops = {.name = "few", .send = send_few};

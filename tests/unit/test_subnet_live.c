@@ -266,6 +266,13 @@ static void settings__of_congestion_control(void **state)
 	assert_int_equal(level->increase, 2);
 	assert_int_equal(level->trigger, 4);
 	assert_int_equal(level->cct[9], 77);
+	/* A source that is further in its table than a new limit goes back to that. */
+	hca->source.sl[3].index = 9;
+	hca->source.sl[4].index = 2;
+	ca->port[1].limit = 4;
+	vb_subnet_live_follow(fabric, HOST_A);
+	assert_int_equal(hca->source.sl[3].index, 4);
+	assert_int_equal(hca->source.sl[4].index, 2);
 
 	fabric->live->marker[first + 1].marks = 70000;
 	fabric->live->marker[first + 1].last[69999 % VB_IB_EVENTS].slid = 0x77;
@@ -337,6 +344,31 @@ static void settings__of_links(void **state)
 	program_end(&a);
 }
 
+/* A link that was down has lost its packets once, and loses none when a setting changes later. */
+static void settings__after_a_link_was_down(void **state)
+{
+	struct program a, b;
+
+	(void)state;
+	program_begin(&a, "H-A", HOST_A, 1);
+	program_begin(&b, "H-B", HOST_B, 2);
+	silence_await(&b);
+	link_of(HOST_A, 1)->counters.link_downed++;
+	vb_subnet_live_follow(fabric, HOST_A);
+	silence_await(&b);
+	(void)packet_add(&a, &b, 0);
+	batch_send(&a);
+	packets_await(&b, 0, 1);
+	for (uint32_t k = 1; k < 9; k++)
+		(void)packet_add(&a, &b, k);
+	batch_send(&a);
+	assert_true(vb_subnet_live_send(fabric, vb_clock_now()));
+	vb_subnet_live_follow(fabric, HOST_A);
+	packets_await(&b, 1, 8);
+	program_end(&a);
+	program_end(&b);
+}
+
 /* The fabric's process does not wait while packets of a program are there, also not where it has
  * yet to take in the program's ring. */
 static void wait__not_with_packets(void **state)
@@ -402,6 +434,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(settings__of_congestion_control, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_lifetimes, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_links, setup, fabric_end),
+	    cmocka_unit_test_setup_teardown(settings__after_a_link_was_down, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(wait__not_with_packets, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(time__of_a_stopped_process_is_lost, setup, fabric_end),
 	};
