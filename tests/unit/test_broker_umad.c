@@ -173,6 +173,28 @@ static void file__of_devices_that_there_are(void **state)
 	close(sock);
 }
 
+/* MAD-01: a virtual function has no QP1, and so no file. */
+static void file__of_a_virtual_function(void **state)
+{
+	struct vb_broker_observer o;
+	uint32_t vf = 0;
+	int sock;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_stay(&o, true, 1), 0);
+	for (uint32_t i = 0; i < o.host->device_cnt; i++)
+		if (o.host->device[i].ifindex && o.host->device[i].parent)
+			vf = i + 1;
+	assert_int_not_equal(vf, 0);
+	sock = dial();
+	call.len = 0;
+	assert_int_equal(ask(sock, VB_SUBNET_UMAD_OPEN, 0, vf, NULL), -ENXIO);
+	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
+	vb_broker_observe_end(&o);
+	close(sock);
+}
+
 /* MAD-06, MAD-07: the classes of a port without QP0, and those that the host serves itself; an
  * agent ends with its file. */
 static void agents__of_a_port(void **state)
@@ -397,6 +419,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(file__of_devices_that_there_are),
+	    cmocka_unit_test(file__of_a_virtual_function),
 	    cmocka_unit_test(agents__of_a_port),
 	    cmocka_unit_test(mads__go_by_qp1),
 	    cmocka_unit_test(mads__wait_as_long_as_they_say),
