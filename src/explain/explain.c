@@ -79,7 +79,7 @@ static void without_view(const struct vb_explain_in *in, struct vb_explanation *
 		out->cause = t->is_gone ? "destroyed" : "ended";
 		vb_line(&out->what, "%s while it waited for %s: %u timeout%s without an answer.",
 			t->is_gone ? "It was destroyed or reset" : "Its process ended",
-			vb_word_gid(&t->view.attr.path.dgid).s, t->view.rto.timeout_cnt,
+			vb_word_peer(&t->view.attr.path).s, t->view.rto.timeout_cnt,
 			t->view.rto.timeout_cnt == 1 ? "" : "s");
 		out->cause = vb_explain_silence(in, &t->view, out);
 		return;

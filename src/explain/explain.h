@@ -58,6 +58,8 @@ struct vb_peer_facts {
 /* Of the process that has the QP. */
 enum vb_owner { VB_OWNER_RUNS, VB_OWNER_STOPPED, VB_OWNER_ENDED };
 
+struct vb_path_view;
+
 struct vb_explain_in {
 	vb_time now;
 	const struct vb_qp_view
@@ -65,7 +67,11 @@ struct vb_explain_in {
 	const struct vb_qp_history *history; /* NULL: it has none */
 	const struct vb_peer_facts *peer;
 	enum vb_owner owner;
-	bool link_full;     /* the process has packets that its link does not take now */
+	bool link_full; /* the process has packets that its link does not take now */
+	/* Of a QP at a node of an InfiniBand fabric: the way of its packets, and that of the
+	 * answers, as the tables stand now. */
+	const struct vb_path_view *way;
+	uint32_t way_cnt;   /* 0, 1 or 2 */
 	const char *faults; /* fault rules that its packets meet; NULL or empty: none */
 	uint64_t fault_hits;
 };
@@ -92,6 +98,12 @@ const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_q
  * route and the neighbour. */
 const char *vb_explain_unanswered(const struct vb_peer_facts *p, const struct vb_gid *to,
 				  struct vb_explanation *out);
+/* way.c: why the way there, or back, is broken; with @is_late only what holds packets up there.
+ * NULL: nothing does, or it is not known. */
+const char *vb_explain_way(const struct vb_explain_in *in, bool is_late,
+			   struct vb_explanation *out);
+/* Nothing is wrong with the ways: the line that says so. */
+const char *vb_explain_way_unknown(const struct vb_explain_in *in, struct vb_explanation *out);
 /* One line: timers and retries of @v as they are set. */
 void vb_explain_settings(const struct vb_qp_view *v, struct vb_lines *l);
 /* The last event of the history with one of the ids in @mask; NULL: there is none. */

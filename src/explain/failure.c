@@ -136,7 +136,7 @@ static void advise_timers(const struct vb_qp_view *v, struct vb_explanation *out
 static void retries_ended(const struct vb_explain_in *in, const struct vb_qp_view *v,
 			  const struct vb_trace_event *ev, struct vb_explanation *out)
 {
-	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+	struct vb_word to = vb_word_peer(&v->attr.path);
 	uint64_t why = ev->arg[0], timeouts = ev->arg[1];
 
 	vb_line(&out->what, "IBV_WC_RETRY_EXC_ERR: ");
@@ -180,8 +180,8 @@ static void rnr_ended(const struct vb_explain_in *in, const struct vb_qp_view *v
 	vb_line(&out->what,
 		"IBV_WC_RNR_RETRY_EXC_ERR: the peer at %s has posted no receive for it: %s%u RNR "
 		"NAK%s",
-		vb_word_gid(&v->attr.path.dgid).s,
-		vb_qp_history_left_out(in->history) ? "about " : "", cnt, cnt == 1 ? "" : "s");
+		vb_word_peer(&v->attr.path).s, vb_qp_history_left_out(in->history) ? "about " : "",
+		cnt, cnt == 1 ? "" : "s");
 	tell_age(in, ev->time, out);
 	vb_line_more(&out->what, ".");
 	if (nak)
@@ -222,7 +222,7 @@ static void request_failed(const struct vb_explain_in *in, const struct vb_qp_vi
 	tell_age(in, ev->time, out);
 	vb_line_more(&out->what, ".");
 	if ((ev->arg[1] & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && is_refused)
-		vb_line(&out->what, "%s answered \"%s\".", vb_word_gid(&v->attr.path.dgid).s,
+		vb_line(&out->what, "%s answered \"%s\".", vb_word_peer(&v->attr.path).s,
 			vb_word_nak(ev->arg[1]).s);
 	tell_request(v, out);
 	if (is_denied)
@@ -241,7 +241,7 @@ static void refused_here(const struct vb_explain_in *in, const struct vb_qp_view
 	struct vb_denial d = vb_denial_read(denied);
 
 	vb_line(&out->what, "It refused a request of its peer at %s",
-		vb_word_gid(&v->attr.path.dgid).s);
+		vb_word_peer(&v->attr.path).s);
 	if (nak)
 		vb_line_more(&out->what, " with \"%s\" (PSN %u)", vb_word_nak(nak->arg[0]).s,
 			     (unsigned)nak->arg[1]);

@@ -47,7 +47,7 @@ static const char *tell_refused(const struct vb_explain_in *in, const struct vb_
 				struct vb_explanation *out)
 {
 	const struct vb_peer_facts *p = in->peer;
-	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+	struct vb_word to = vb_word_peer(&v->attr.path);
 
 	if (p->send_errno == ECONNREFUSED) {
 		vb_line(
@@ -155,7 +155,7 @@ static const char *qp_there(const struct vb_qp_view *v, const struct vb_peer_fac
 		vb_line(&out->advice,
 			"Use a smaller path MTU (ibv_modify_qp, or -m of perftest), or raise the "
 			"MTU of the network; 'verbena ping %s' finds the largest that works.",
-			vb_word_gid(&v->attr.path.dgid).s);
+			vb_word_peer(&v->attr.path).s);
 		return "network-mtu";
 	}
 	vb_line(&out->what,
@@ -171,9 +171,9 @@ static const char *peer_here(const struct vb_qp_view *v, const struct vb_peer_fa
 	uint32_t qpn = v->attr.dest_qpn;
 
 	if (p->there == VB_PEER_NO_PROCESS) {
-		vb_line(&out->what,
-			"The address is this host's own, and no program here has QP 0x%06x: its "
-			"process has ended.",
+		vb_line(&out->what, "%s, and no program here has QP 0x%06x: its process has ended.",
+			vb_path_has_lid(&v->attr.path) ? "All nodes of the fabric are here"
+						       : "The address is this host's own",
 			qpn);
 		vb_line(&out->advice, "See why the other program ended; connect to a new one.");
 		return "peer-gone";
@@ -235,7 +235,7 @@ static const char *peer_far(const struct vb_qp_view *v, const struct vb_peer_fac
 			    struct vb_explanation *out)
 {
 	const struct vb_vendor_qp *far = &p->far_qp;
-	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+	struct vb_word to = vb_word_peer(&v->attr.path);
 
 	switch (far->standing) {
 	case VB_VENDOR_NOT_READY:
@@ -270,7 +270,7 @@ static const char *by_address(const struct vb_explain_in *in, const struct vb_qp
 			      struct vb_explanation *out)
 {
 	const struct vb_peer_facts *p = in->peer;
-	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+	struct vb_word to = vb_word_peer(&v->attr.path);
 
 	if (p && p->route_errno) {
 		vb_line(&out->what, "This host has no way to %s now: %s.", to.s,
@@ -321,7 +321,7 @@ static const char *tell_unknown(const struct vb_explain_in *in, const struct vb_
 				struct vb_explanation *out)
 {
 	enum vb_far far = in->peer ? in->peer->far : VB_FAR_UNASKED;
-	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+	struct vb_word to = vb_word_peer(&v->attr.path);
 
 	vb_line(&out->what, "%s",
 		in->peer && in->peer->neighbour == VB_NEIGHBOUR_RESOLVED ? "The address resolves. "
@@ -364,8 +364,19 @@ const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_q
 				      "'verbena run --fault' hold until then.");
 		return "fault";
 	}
-	if (in->peer && in->peer->there != VB_PEER_UNKNOWN)
+	if (in->way_cnt)
+		why = vb_explain_way(in, false, out);
+	if (!why && in->peer && in->peer->there != VB_PEER_UNKNOWN)
 		why = peer_here(v, in->peer, out);
+	if (in->way_cnt) {
+		/* A QP that is as it should be does not say why nothing comes. */
+		if (!why || strcmp(why, "lost") == 0) {
+			const char *late = vb_explain_way(in, true, out);
+
+			why = late ? late : why;
+		}
+		return why ? why : vb_explain_way_unknown(in, out);
+	}
 	if (!why && in->peer && in->peer->far == VB_FAR_ANSWERED)
 		why = peer_far(v, in->peer, out);
 	if (!why && error_is_ours(in))

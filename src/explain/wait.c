@@ -117,7 +117,7 @@ static void next_timer(const struct vb_explain_in *in, const struct vb_qp_view *
 static void wait_ack(const struct vb_explain_in *in, const struct vb_qp_view *v,
 		     struct vb_explanation *out)
 {
-	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+	struct vb_word to = vb_word_peer(&v->attr.path);
 	vb_dur waits = v->rto.since == VB_NEVER ? 0 : vb_time_since(v->rto.since, in->now);
 
 	if (v->rto.timeout_cnt == 0) {
@@ -144,7 +144,7 @@ static void wait_rnr(const struct vb_explain_in *in, const struct vb_qp_view *v,
 	out->rank = VB_RANK_STUCK;
 	out->cause = "rnr-wait";
 	vb_line(&out->what, "The peer at %s has no receive posted for its next message (RNR NAK); ",
-		vb_word_gid(&v->attr.path.dgid).s);
+		vb_word_peer(&v->attr.path).s);
 	if (v->rnr_at == VB_NEVER)
 		vb_line_more(&out->what, "it has just sent it again.");
 	else if (v->rnr_at > in->now)

@@ -9,6 +9,7 @@ import time
 
 from cases import case
 from case_subnet import Fabric, lid_of, need
+from case_subnet_multicast import MGID, Member, await_tree, join
 from case_subnet_verbs import CLIENT, SERVER, begin, start
 
 LFT, SL2VL = 0x19, 0x17
@@ -52,6 +53,12 @@ def fail_to_talk(f):
     finally:
         server.end()
         client.end()
+
+
+def cause_of_qp(f, node):
+    """The cause of the QP at @node that is worst off; "": there is none in trouble."""
+    found = [q["cause"] for q in json.loads(explain(f, "--json")) if q["device"] == node and q["rank"] in ("failed", "stuck")]
+    return found[0] if found else ""
 
 
 @case("subnet.explain.init", seconds=120)
@@ -98,6 +105,12 @@ def an_entry_is_missing(context):
         fail_to_talk(f)
         there = path(f)[0]
         need(there["counters"]["PortRcvSwitchRelayErrors"] >= before + 8, str(there))
+        # The QP that failed says the same, and so does one that is stuck.
+        failed = [q for q in json.loads(explain(f, "--json")) if q["rank"] == "failed"]
+        need(len(failed) == 1 and failed[0]["cause"] == "no-entry" and failed[0]["device"] == CLIENT and failed[0]["ended"], str(failed))
+        out = re.sub(r"\s+", " ", explain(f, hex(failed[0]["qpn"])))
+        need("IBV_WC_RETRY_EXC_ERR: no answer from LID" in out and "The way of its packets is broken, as the tables stand now. "
+             f"The forwarding table of S-0000 has no entry for LID {lid}." in out, out)
         need(f"PortRcvSwitchRelayErrors {there['counters']['PortRcvSwitchRelayErrors']}." in " ".join(there["what"]), str(there))
         f.managers.pop().end()
         f.manage("H-0000", "-s", "0")
@@ -122,6 +135,25 @@ def a_service_level_without_a_lane(context):
         server.end()
         way = path(f, "--sl", "2")[0]
         need(way["counters"]["PortXmitDiscards"] >= 8, str(way))
+    finally:
+        f.end()
+
+
+@case("subnet.explain.group", seconds=120)
+def a_port_that_has_not_joined(context):
+    """A port that has joined a group gets copies, and explain shows the way; one that has not gets none, and explain says why. FAB-02,
+    FAB-57"""
+    f = begin(context, "whymc", "star:hosts=3")
+    try:
+        mlid = join(f, SERVER)
+        join(f, "H-0000")
+        member = Member(context, f, SERVER, f"{MGID}@{mlid}")
+        await_tree(context, f, "H-0000", f"{MGID}@{mlid}", 7, [member])
+        way = path(f, "--dlid", mlid, a="H-0000")[0]
+        need(way["works"] and way["dlid"] == int(mlid, 16) and way["way"][1]["in"]["node"] == SERVER, str(way))
+        way = path(f, "--dlid", mlid, a="H-0000", b=CLIENT)[0]
+        need_cause(way, "not-in-group", "S-0000", 3, f"The multicast table of S-0000 makes no copy for port 3, so port 1 of {CLIENT} gets none.")
+        member.program.end()
     finally:
         f.end()
 
@@ -210,6 +242,8 @@ def a_receiver_that_does_not_run(context):
                 way = path(f)[0]
             need_cause(way, "receiver-stopped", SERVER, 1, f"process {pid} ib_write_bw")
             need(way["rank"] == "stuck" and path(f)[1]["works"], str(way))
+            # The QP that sends there is stuck, or gives up, for the same reason.
+            context.wait(lambda: "stopped" in cause_of_qp(f, CLIENT), 30, "the QP of the sender knows why")
         finally:
             os.kill(pid, signal.SIGCONT)
         need_works(f)

@@ -349,6 +349,55 @@ static void groups__that_a_port_has_not_joined(void **state)
 	       "The multicast table of T makes no copy for port 2, so port 1 of B gets none.");
 }
 
+static void groups__that_do_not_come_to_a_switch(void **state)
+{
+	(void)state;
+	view.dlid = 0xc001;
+	ends_at(VB_PATH_NO_TREE, 3);
+	expect("not-in-tree", VB_RANK_FAILED, "No copies come to T, where port 1 of B is");
+}
+
+/* The explanation of a QP has the cause of its way, and of the way of the answers. */
+static void qps__whose_way_is_broken(void **state)
+{
+	static struct vb_path_view way[2];
+	struct vb_peer_facts peer = {.there = VB_PEER_NO_PROCESS};
+	struct vb_qp_view qp = {.attr.path = {.dlid = 7, .slid = 4}, .attr.dest_qpn = 9};
+	struct vb_explain_in in = {.peer = &peer, .view = &qp, .way = way, .way_cnt = 2};
+
+	(void)state;
+	assert_string_equal(vb_word_peer(&qp.attr.path).s, "LID 7");
+	way[0] = way[1] = view;
+	memset(&why, 0, sizeof why);
+	assert_string_equal(vb_explain_silence(&in, &qp, &why), "peer-gone");
+	assert_true(says("All nodes of the fabric are here, and no program here has QP 0x000009"));
+	way[1].end = VB_PATH_NO_WAY;
+	way[1].at = way[1].hop[1].in;
+	memset(&why, 0, sizeof why);
+	why.rank = VB_RANK_FAILED;
+	assert_string_equal(vb_explain_silence(&in, &qp, &why), "no-entry");
+	assert_true(says("The way of the answers is broken, as the tables stand now."));
+	assert_true(says("The forwarding table of T has no entry for LID 7."));
+	assert_int_equal(why.rank, VB_RANK_FAILED);
+	way[0].from.state = VB_LINK_DOWN;
+	memset(&why, 0, sizeof why);
+	assert_string_equal(vb_explain_silence(&in, &qp, &why), "down");
+	assert_true(says("The way of its packets is broken"));
+	/* Nothing is wrong with the QP there: a lane that has no credits is. */
+	way[0] = way[1] = view;
+	way[0].hop[1].stalled = VB_SEC;
+	peer.there = VB_PEER_UNKNOWN;
+	memset(&why, 0, sizeof why);
+	assert_string_equal(vb_explain_silence(&in, &qp, &why), "credits");
+	assert_true(says("held up on the way of its packets"));
+	way[0].hop[1].stalled = 0;
+	memset(&why, 0, sizeof why);
+	assert_string_equal(vb_explain_silence(&in, &qp, &why), "no-answer");
+	assert_true(says("Nothing breaks the way of its packets as the tables stand now, nor that "
+			 "of the answers"));
+	assert_false(says("ICMP"));
+}
+
 /* LNK-21, LNK-26 */
 static void credits__that_do_not_come(void **state)
 {
@@ -440,6 +489,8 @@ int main(void)
 	    T(partitions),
 	    T(routers__that_drop),
 	    T(groups__that_a_port_has_not_joined),
+	    T(groups__that_do_not_come_to_a_switch),
+	    T(qps__whose_way_is_broken),
 	    T(credits__that_do_not_come),
 	    T(keys__that_refuse),
 	    T(view__that_makes_no_sense),

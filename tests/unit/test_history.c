@@ -39,7 +39,7 @@ static void take__each_once_with_its_error(void **state)
 	(void)tell(shm, 0x105, VB_QP_HISTORY_FAILED, 10);
 	(void)tell(shm, 0x205, VB_QP_HISTORY_OPEN, 30);
 	shm->explain.error[1] = (struct vb_send_error){.gid = to, .err = EHOSTUNREACH, .cnt = 4};
-	vb_past_take(s, 5);
+	vb_past_take(vb_slots_past(s), s->slot[5].shm);
 	p = vb_slots_past(s);
 	assert_int_equal(p->next, 2);
 	assert_int_equal(p->history[0].history.view.qpn, 0x205);
@@ -70,7 +70,7 @@ static void take__with_the_faults_of_its_port(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		tell(&slot, 0x105 + (i << 8), VB_QP_HISTORY_FAILED, 40 - i)->view.attr.port =
 		    (uint8_t)port[i];
-	vb_past_take(&slots, 5);
+	vb_past_take(vb_slots_past(&slots), slots.slot[5].shm);
 	p = vb_slots_past(&slots);
 	assert_string_equal(p->history[0].fault.rules.text, "loss=0.1");
 	assert_string_equal(p->history[1].fault.rules.text, "dup=0.1");
@@ -124,7 +124,7 @@ static void take__what_did_not_end_well(void **state)
 	history(0x103, VB_QP_HISTORY_RECOVERED, 40);
 	history(0x104, VB_QP_HISTORY_FAILED, 20);
 	history(0x105, VB_QP_HISTORY_FAILED, 20);
-	vb_past_take(&slots, SLOT);
+	vb_past_take(vb_slots_past(&slots), slots.slot[SLOT].shm);
 	assert_int_equal(mem.past.next, 4);
 	assert_int_equal(kept(0)->history.qpn, 0x102);
 	assert_int_equal(kept(1)->history.qpn, 0x104);
@@ -154,7 +154,7 @@ static void take__the_error_of_its_own_peer(void **state)
 	e->error[VB_SEND_ERRORS - 1] =
 	    (struct vb_send_error){.gid = {{[15] = 9}}, .err = 113, .cnt = 3};
 	snprintf(shm.fault[1].rules.text, sizeof shm.fault[1].rules.text, "drop 1/7");
-	vb_past_take(&slots, SLOT);
+	vb_past_take(vb_slots_past(&slots), slots.slot[SLOT].shm);
 	assert_int_equal(kept(0)->error.err, 113);
 	assert_int_equal(kept(0)->error.cnt, 3);
 	assert_string_equal(kept(0)->fault.rules.text, "drop 1/7");
@@ -163,7 +163,7 @@ static void take__the_error_of_its_own_peer(void **state)
 	h = history(0x102, VB_QP_HISTORY_FAILED, 10);
 	h->view.attr.path.dgid.b[15] = 7;
 	h->view.attr.port = VB_DEVICES_MAX + 1;
-	vb_past_take(&slots, SLOT);
+	vb_past_take(vb_slots_past(&slots), slots.slot[SLOT].shm);
 	assert_int_equal(kept(1)->history.qpn, 0x102);
 	assert_int_equal(kept(1)->error.err, 0);
 	assert_string_equal(kept(1)->fault.rules.text, "");
@@ -177,14 +177,14 @@ static void take__so_many_and_no_more(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < VB_PAST_PER_PROCESS + 8; i++)
 		history(0x105 + (i << 8), VB_QP_HISTORY_FAILED, 10 + i);
-	vb_past_take(&slots, SLOT);
+	vb_past_take(vb_slots_past(&slots), slots.slot[SLOT].shm);
 	assert_int_equal(mem.past.next, VB_PAST_PER_PROCESS);
 	assert_int_equal(kept(0)->history.qpn, 0x105 + ((VB_PAST_PER_PROCESS + 7) << 8));
 	assert_int_equal(kept(VB_PAST_PER_PROCESS - 1)->history.qpn, 0x905);
 	assert_true(kept(VB_PAST_PER_PROCESS)->ended == 0);
 	for (uint32_t k = 1; k < PROCESSES; k++) {
 		shm.pid = 77 + k;
-		vb_past_take(&slots, SLOT);
+		vb_past_take(vb_slots_past(&slots), slots.slot[SLOT].shm);
 	}
 	assert_int_equal(mem.past.next, VB_PAST_PER_PROCESS);
 	assert_int_equal(kept(0)->pid, 77 + PROCESSES - 1);
@@ -218,7 +218,7 @@ static void losses__of_rules_that_lose(void **state)
 static void take__nothing(void **state)
 {
 	(void)state;
-	vb_past_take(&slots, SLOT);
+	vb_past_take(vb_slots_past(&slots), slots.slot[SLOT].shm);
 	assert_int_equal(mem.past.next, 0);
 	assert_true(vb_past_until(&mem.past) == 0);
 }
@@ -235,7 +235,7 @@ static void take__into_a_used_place(void **state)
 	/* A place without an error has an address of zeros, as has a QP that was never connected.
 	 */
 	shm.explain.error[0].cnt = 9;
-	vb_past_take(&slots, SLOT);
+	vb_past_take(vb_slots_past(&slots), slots.slot[SLOT].shm);
 	assert_int_equal(kept(VB_PAST_QPS - 1)->history.qpn, 0x101);
 	assert_int_equal(kept(0)->history.qpn, 0x201);
 	assert_int_equal(mem.past.next, 1);

@@ -6,6 +6,7 @@
 
 #include "link/shm/carrier.h"
 #include "node/subnet/live/live.h"
+#include "node/subnet/path/path.h"
 
 #include <sched.h>
 #include <time.h>
@@ -422,6 +423,65 @@ static void time__of_a_stopped_process_is_lost(void **state)
 	program_end(&a);
 }
 
+/* A lane whose credits do not come back is seen on the way, with what waits in it and since when.
+ * LNK-26 */
+static void lane__without_credits_is_explained(void **state)
+{
+	static struct vb_path_view view;
+	static struct vb_explanation why;
+	const struct vb_subnet_question q = {
+	    .from = {HOST_A, 1}, .to = {HOST_B, 2}, .has_to = true};
+	const struct timespec pause = {.tv_nsec = 30000000};
+	struct vb_credit_tx *credit;
+	struct program a, b;
+	uint16_t limit;
+
+	(void)state;
+	link_of(SWITCH_B, 1)->config.hoq_life = VB_HOQ_LIFE_MAX + 1; /* for ever */
+	program_begin(&a, "H-A", HOST_A, 1);
+	program_begin(&b, "H-B", HOST_B, 2);
+	credit = &fabric->live->net.end[vb_subnet_map_port(fabric->adapter, place(SWITCH_B, 1))]
+		      .port.lane[0]
+		      .tx;
+	/* All that the ends of the links have to tell is told. */
+	(void)packet_add(&a, &b, 0);
+	batch_send(&a);
+	packets_await(&b, 0, 1);
+	silence_await(&b);
+	limit = credit->fccl;
+	credit->fccl = credit->fctbs;
+	for (uint32_t k = 1; k < 5; k++)
+		(void)packet_add(&a, &b, k);
+	batch_send(&a);
+	for (int i = 0; i < TURNS_MAX && view.hop[2].waiting < 4 * PAYLOAD; i++)
+		vb_subnet_path_view(fabric, &q, &view);
+	assert_int_equal(view.end, VB_PATH_ARRIVES);
+	assert_int_equal(view.hop_cnt, 3);
+	assert_true(view.hop[2].waiting >= 4 * PAYLOAD);
+	assert_int_equal(view.hop[1].stalled, 0);
+	/* It sleeps until something happens, so that time goes on. */
+	while (vb_subnet_live_wait(fabric, 1) == 0)
+		vb_subnet_live_step(fabric);
+	nanosleep(&pause, NULL);
+	vb_subnet_path_view(fabric, &q, &view);
+	vb_path_explain(&view, &why);
+	assert_string_equal(why.cause, "credits");
+	assert_int_equal(why.rank, VB_RANK_STUCK);
+	assert_non_null(strstr(why.what.text[0], "Lane 0 of port 1 of S-B has had no credits for"));
+	assert_true(view.hop[2].out.counter[VB_PMA_XMIT_WAIT] > 0);
+	credit->fccl = limit;
+	/* The port looks again when something comes. */
+	(void)packet_add(&a, &b, 5);
+	batch_send(&a);
+	packets_await(&b, 1, 5);
+	vb_subnet_path_view(fabric, &q, &view);
+	vb_path_explain(&view, &why);
+	assert_string_equal(why.cause, "well");
+	assert_int_equal(view.hop[2].waiting, 0);
+	program_end(&a);
+	program_end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +495,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(settings__of_lifetimes, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_links, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__after_a_link_was_down, setup, fabric_end),
+	    cmocka_unit_test_setup_teardown(lane__without_credits_is_explained, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(wait__not_with_packets, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(time__of_a_stopped_process_is_lost, setup, fabric_end),
 	};

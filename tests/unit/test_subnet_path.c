@@ -268,13 +268,95 @@ static void node__that_has_an_m_key(void **state)
 	    strstr(why.what.text[1], "S-B has an M_Key (protection 2), and refused 1 SMP"));
 }
 
+/* The copy of a multicast packet for one port. FAB-02 */
+static void group__that_a_port_has_joined(void **state)
+{
+	struct vb_subnet_node *n = fabric->subnet.node;
+
+	(void)state;
+	fabric_configure();
+	assert_int_equal(ask("path dlid=0xc001\tH-A\t"), -EINVAL);
+	assert_int_equal(ask("path dlid=0xc001\tH-A\tH-B"), 1);
+	vb_path_explain(&view[0], &why);
+	assert_string_equal(why.cause, "not-in-tree");
+	n[SWITCH_A].forward.multicast[1].word[0] = 1 << 2;
+	assert_int_equal(ask("path dlid=0xc001\tH-A\tH-B"), 1);
+	vb_path_explain(&view[0], &why);
+	assert_string_equal(why.cause, "not-in-group");
+	assert_string_equal(view[0].at.node, "S-B");
+	assert_int_equal(view[0].hop_cnt, 3);
+	n[SWITCH_B].forward.multicast[1].word[0] = 1 << 1;
+	assert_int_equal(ask("path dlid=0xc001\tH-A\tH-B"), 1);
+	vb_path_explain(&view[0], &why);
+	assert_string_equal(why.cause, "well");
+	assert_string_equal(view[0].hop[0].out.node, "H-A");
+	assert_string_equal(view[0].hop[2].in.node, "H-B");
+	assert_int_equal(view[0].hop[2].in_port, 2);
+	link_of(SWITCH_B, 1)->state = VB_LINK_INIT;
+	assert_int_equal(ask("path dlid=0xc001\tH-A\tH-B"), 1);
+	vb_path_explain(&view[0], &why);
+	assert_string_equal(why.cause, "no-manager");
+	assert_string_equal(view[0].hop[2].out.node, "S-B");
+	assert_int_equal(ask("path dlid=0xc001\tH-A\tH-A"), 1);
+}
+
+/* For explanations of QPs: programs are asked for views, and what was wrong outlives them. */
+static void programs__and_their_histories(void **state)
+{
+	int sock = fabric_attach("H-B"), asker = fabric_dial();
+	struct vb_fds fds = {.cnt = 0};
+	const struct vb_past_qp *past;
+	struct vb_qp_histories *h;
+	uint32_t slot, asked, word;
+
+	(void)state;
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ADAPTER, "sender", NULL), 0);
+	slot = (uint32_t)answer.token;
+	asked = seat_at(HOST_B)->host->host.explain_asked;
+	vb_subnet_call_text(&call, VB_SUBNET_VIEWS, "");
+	call.number = 0x102;
+	assert_int_equal(fabric_ask_with(asker, -1, &fds), 0);
+	assert_int_equal(fds.cnt, 1);
+	vb_fds_close(&fds);
+	assert_int_not_equal(answer.token, asked);
+	assert_int_equal(seat_at(HOST_B)->host->host.explain_asked, answer.token);
+	assert_int_equal(seat_at(HOST_B)->host->host.explain_qpn, 0x102);
+	assert_int_equal(recv(sock, &word, sizeof word, MSG_DONTWAIT), sizeof word);
+	vb_subnet_call_text(&call, VB_SUBNET_SLOT_SHOW, "");
+	call.number = slot;
+	assert_int_equal(fabric_ask_with(asker, -1, &fds), 0);
+	assert_string_equal(answer.text, "H-B");
+	assert_int_equal(fds.cnt, 1);
+	vb_fds_close(&fds);
+	call.number = slot + 1;
+	assert_int_equal(fabric_ask_with(asker, -1, NULL), -ENOENT);
+	call.number = UINT32_MAX;
+	assert_int_equal(fabric_ask_with(asker, -1, NULL), -ENOENT);
+	h = &fabric->adapter->slot[slot].shm->explain.histories;
+	*vb_qp_histories_new(h, 0x105) =
+	    (struct vb_qp_history){.state = VB_QP_HISTORY_FAILED, .qpn = 0x105};
+	*vb_qp_histories_new(h, 0x106) =
+	    (struct vb_qp_history){.state = VB_QP_HISTORY_RECOVERED, .qpn = 0x106};
+	close(sock);
+	fabric_turn();
+	past = fabric->adapter->common->past.history;
+	assert_int_equal(past[0].history.qpn, 0x105);
+	assert_string_equal(past[0].comm, "sender");
+	assert_true(past[0].ended != 0 && past[1].ended == 0);
+	call.number = VB_SLOT_CNT;
+	assert_int_equal(fabric_ask_with(asker, -1, NULL), 0);
+	assert_string_equal(answer.text, "H-B");
+	close(asker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(path__there_and_back),    T(path__that_a_question_names_wrongly),
-	    T(path__that_tables_break), T(path__that_partitions_break),
-	    T(path__that_is_too_small), T(path__that_leads_around),
-	    T(port__with_its_counters), T(node__that_has_an_m_key),
+	    T(path__there_and_back),          T(path__that_a_question_names_wrongly),
+	    T(path__that_tables_break),       T(path__that_partitions_break),
+	    T(path__that_is_too_small),       T(path__that_leads_around),
+	    T(port__with_its_counters),       T(node__that_has_an_m_key),
+	    T(group__that_a_port_has_joined), T(programs__and_their_histories),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

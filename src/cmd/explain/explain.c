@@ -37,7 +37,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_JSON] = {'j', "json", NULL, "print JSON"},
     [OPT_HTML] = {0, "html", "FILE", "write a page for a browser, with the ladder of each QP"},
     [OPT_FABRIC] = {'F', "fabric", "NAME",
-		    "with --cm, --path or --node: of this fabric; --device is a node then"},
+		    "of the programs at the nodes of this fabric; --device is a node then"},
     [OPT_WQE] = {'w', "wqe", NULL, "the QP's queues in its program's memory, as bytes and fields"},
     [OPT_PATH] = {0, "path", "FROM",
 		  "why packets get, or do not get, from this node to the one that follows"},
@@ -163,8 +163,9 @@ static int parse_options(struct request *r, int argc, char **argv)
 		return vb_cmd_usage(r->cmd, "either a QPN or --%s", r->cm ? "cm" : "all");
 	if (r->wqe && (!qpn || r->all || r->cm))
 		return vb_cmd_usage(r->cmd, "--wqe goes with a QPN, and --json or --html");
-	if (r->fabric && !r->cm)
-		return vb_cmd_usage(r->cmd, "--fabric goes with --cm, --path or --node");
+	if (r->fabric && (r->wqe || r->html))
+		return vb_cmd_usage(r->cmd, "--fabric does not go with --%s",
+				    r->wqe ? "wqe" : "html");
 	if (r->html && (r->cm || r->json))
 		return vb_cmd_usage(r->cmd, "either --html or --%s", r->cm ? "cm" : "json");
 	if (qpn && (!read_qpn(qpn, &r->qpn) || r->qpn == 0))
@@ -305,7 +306,7 @@ static int show_cases(const struct request *r, const struct vb_qp_cases *c)
 static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	struct request r = {.cmd = cmd, .path = {.sl = -1, .pkey = -1, .dlid = -1}};
-	struct vb_qp_cases c;
+	struct vb_qp_cases c = {.cnt = 0};
 	char why[512];
 	int rc = parse_options(&r, argc, argv);
 
@@ -317,8 +318,12 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 		return vb_explain_node_run(cmd, r.fabric, r.node, r.json);
 	if (r.wqe)
 		return vb_explain_queues(cmd, r.qpn, r.json, r.html);
-	rc = r.fabric ? vb_explain_fabric_gather(&c, r.fabric, why, sizeof why)
-		      : vb_explain_gather(&c, r.qpn, why, sizeof why);
+	if (r.fabric && r.cm)
+		rc = vb_explain_fabric_gather(&c, r.fabric, why, sizeof why);
+	else if (r.fabric)
+		rc = vb_explain_gather_nodes(&c, r.fabric, r.qpn, why, sizeof why);
+	else
+		rc = vb_explain_gather(&c, r.qpn, why, sizeof why);
 	if (rc == -ENOTCONN)
 		vb_cmd_error(cmd, "no program uses the adapter now, and none has failed lately");
 	else if (rc)
@@ -334,7 +339,7 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 const struct vb_cmd vb_cmd_explain = {
     .name = "explain",
     .arguments =
-	"[QPN | QPN --wqe | --all | --cm [-F FABRIC]] [-d NAME] [-p PID] [--json | --html FILE] | "
+	"[QPN | QPN --wqe | --all | --cm] [-F FABRIC] [-d NAME] [-p PID] [--json | --html FILE] | "
 	"-F FABRIC --path FROM [TO] [--sl N] [--pkey P_KEY] [--dlid LID] [--mtu BYTES] [--json] | "
 	"-F FABRIC --node NODE [--json]",
     .text = "Says in plain words why a QP or connection is where it is: waiting, stuck, failed.",

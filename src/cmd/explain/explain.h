@@ -18,6 +18,7 @@ struct vb_qp_case {
 	uint32_t qpn, pid;
 	char comm[16];   /* printable */
 	char device[32]; /* its name; empty: not known */
+	char node[64];   /* of a fabric, that the program is at; empty: it is at none */
 	bool has_view, has_history;
 	vb_time ended; /* the process; 0: it is there */
 	struct vb_qp_view view;
@@ -63,6 +64,22 @@ struct vb_qp_cases {
  * @why; -ENOTCONN: no program uses the adapter, and none has lately. */
 int vb_explain_gather(struct vb_qp_cases *c, uint32_t qpn, char *why, size_t why_size);
 
+/* nodes.c: the programs at the nodes of a fabric. */
+struct vb_explain_nodes {
+	const char *fabric;
+	char node[VB_SLOT_CNT + VB_PAST_QPS][64]; /* by slot, then by place of one that has ended */
+};
+/* Fills in an observer with what the fabric's process has; vb_broker_observe_end() in any case. */
+int vb_explain_observe_nodes(struct vb_broker_observer *o, struct vb_explain_nodes *n, uint32_t qpn,
+			     uint32_t *asked, char *why, size_t why_size);
+/* The ways of the packets of a connected QP at @node and of the answers; how many are in @way. */
+struct vb_path_view;
+uint32_t vb_explain_ways_ask(const char *fabric, const char *node, const struct vb_qp_view *v,
+			     struct vb_path_view *way);
+/* The same as vb_explain_gather(), of the programs at the nodes of fabric @name. */
+int vb_explain_gather_nodes(struct vb_qp_cases *c, const char *name, uint32_t qpn, char *why,
+			    size_t why_size);
+
 /* far.c: asks the adapter of another host how the peer of QP @qpn stands, or with 0 those
  * of all QPs in trouble, and notes the answers in the cases. */
 void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_observer *o,
@@ -70,7 +87,7 @@ void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_ob
 /* @gid is an address of this host. */
 bool vb_explain_is_here(const struct vb_host_shm *host, const struct vb_gid *gid);
 
-/* fabric.c: of the connections at the nodes of fabric @name alone, whose devices are nodes. */
+/* fabric.c: adds the connections at the nodes of fabric @name, whose devices are nodes. */
 int vb_explain_fabric_gather(struct vb_qp_cases *c, const char *name, char *why, size_t why_size);
 /* cm.c: connections in trouble come first. */
 void vb_explain_cm_sort(struct vb_qp_cases *c);

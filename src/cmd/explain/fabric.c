@@ -58,7 +58,6 @@ int vb_explain_fabric_gather(struct vb_qp_cases *c, const char *name, char *why,
 	off_t at = 0;
 	int fd = connections_ask(name, why, why_size);
 
-	memset(c, 0, sizeof *c);
 	if (fd < 0)
 		return fd;
 	c->now = vb_clock_now();

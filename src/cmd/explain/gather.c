@@ -8,6 +8,7 @@
 #include "cmd/explain/explain.h"
 
 #include "cmd/json.h"
+#include "explain/path/path.h"
 #include "fault/fault.h"
 #include "node/host/clock.h"
 #include "node/host/process.h"
@@ -22,7 +23,7 @@
 struct process {
 	bool answered, is_stopped;
 	const struct vb_slot_shm *shm;
-	uint32_t pid;
+	uint32_t pid, slot;
 	char comm[16];
 	struct vb_explain_shm said; /* histories aside */
 };
@@ -31,6 +32,7 @@ struct gather {
 	struct vb_broker_observer o;
 	struct vb_host_shm host;
 	struct vb_qp_cases *c;
+	struct vb_explain_nodes *nodes; /* NULL: programs of this host's own adapter */
 	struct process *process[VB_SLOT_CNT];
 };
 
@@ -45,6 +47,7 @@ static int read_process(struct gather *g, uint32_t k, uint32_t asked)
 	g->process[k] = p;
 	p->shm = s;
 	p->pid = s->pid;
+	p->slot = k;
 	vb_printable(p->comm, sizeof p->comm, s->comm);
 	p->is_stopped = vb_process_is_stopped((pid_t)p->pid);
 	/* The head, then as many views as it says there are. */
@@ -75,6 +78,15 @@ static struct vb_qp_case *case_new(struct vb_qp_cases *c)
 	}
 	memset(&c->at[c->cnt], 0, sizeof c->at[0]);
 	return &c->at[c->cnt++];
+}
+
+/* The node in entry @i, of a fabric; it stands for the device. */
+static void name_node(const struct gather *g, uint32_t i, struct vb_qp_case *k)
+{
+	if (!g->nodes)
+		return;
+	memcpy(k->node, g->nodes->node[i], sizeof k->node);
+	snprintf(k->device, sizeof k->device, "%.31s", k->node);
 }
 
 static void name_device(const struct gather *g, struct vb_qp_case *k)
@@ -136,6 +148,7 @@ static int add_process(struct gather *g, const struct process *p)
 		struct vb_qp_case *k = &g->c->at[n];
 
 		k->pid = p->pid;
+		name_node(g, p->slot, k);
 		memcpy(k->comm, p->comm, sizeof k->comm);
 		k->in.owner = p->is_stopped ? VB_OWNER_STOPPED : VB_OWNER_RUNS;
 		k->in.link_full = p->said.link_full;
@@ -198,6 +211,7 @@ static int add_past(struct gather *g)
 		take_history(k, &t->history);
 		k->ended = t->ended;
 		k->pid = t->pid;
+		name_node(g, VB_SLOT_CNT + i, k);
 		vb_printable(k->comm, sizeof k->comm, t->comm);
 		k->in.owner = VB_OWNER_ENDED;
 		k->peer.send_errno = t->error.err;
@@ -308,12 +322,14 @@ static void find_faults(const struct gather *g, uint32_t port, struct vb_qp_case
 }
 
 /* The facts about the other end of a connection in trouble. */
-static void find_facts(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
+static void find_facts(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k,
+		       struct vb_path_view way[2])
 {
 	const struct vb_gid *to = &v->attr.path.dgid;
 	uint32_t port = v->attr.port;
 	bool here = vb_explain_is_here(&g->host, to);
 
+	(void)way;
 	if (here)
 		find_denial(g, v, k);
 	if (k->ended) {
@@ -333,21 +349,41 @@ static void find_facts(const struct gather *g, const struct vb_qp_view *v, struc
 	}
 }
 
+/* At a node of a fabric: both programs are on this host, and the ways between them are known. */
+static void find_facts_of_node(const struct gather *g, const struct vb_qp_view *v,
+			       struct vb_qp_case *k, struct vb_path_view way[2])
+{
+	find_denial(g, v, k);
+	k->in.way = way;
+	k->in.way_cnt = vb_explain_ways_ask(g->nodes->fabric, k->node, v, way);
+	if (k->ended) {
+		find_peer_of_past(g, v, k);
+		return;
+	}
+	if (v->attr.port >= 1 && v->attr.port <= VB_DEVICES_MAX)
+		find_faults(g, v->attr.port, k);
+	find_peer_here(g, v, k);
+}
+
 static void judge_case(struct gather *g, struct vb_qp_case *k)
 {
 	const struct vb_qp_view *v = vb_case_view(k);
+	static struct vb_path_view way[2];
 	bool is_connected = v->type != VB_QPT_UD;
 
-	name_device(g, k);
+	if (!g->nodes)
+		name_device(g, k);
 	if (is_connected && v->state >= VB_QPS_RTR &&
 	    (k->has_history || v->rto.timeout_cnt || v->unacked || v->unsent))
-		find_facts(g, v, k);
+		(g->nodes ? find_facts_of_node : find_facts)(g, v, k, way);
 	k->in.now = g->c->now;
 	k->in.view = k->has_view ? &k->view : NULL;
 	k->in.history = k->has_history ? &k->history : NULL;
 	k->in.peer = is_connected ? &k->peer : NULL;
 	k->in.faults = k->faults;
 	vb_explain(&k->in, &k->why);
+	k->in.way = NULL;
+	k->in.way_cnt = 0;
 }
 
 static int by_rank(const void *va, const void *vb)
@@ -377,17 +413,34 @@ static void settle_pointers(struct vb_qp_case *k)
 		k->peer.qp = &k->peer_qp;
 }
 
-static int gather_cases(struct gather *g, uint32_t qpn)
+/* All that is said of the programs of this host's own adapter. */
+static int gather_host(struct gather *g, uint32_t qpn, uint32_t *asked)
 {
-	uint32_t asked;
-	int rc = vb_broker_ask_views(&g->o, qpn, &asked);
+	int rc = vb_broker_ask_views(&g->o, qpn, asked);
 
 	if (!rc)
 		rc = vb_broker_observe_slots(&g->o);
-	if (rc)
-		return rc;
+	if (!rc)
+		vb_host_read(g->o.host, &g->host);
+	return rc;
+}
+
+/* ... and of its connections, and of the other ends on other hosts. */
+static int gather_more(struct gather *g, uint32_t qpn)
+{
+	int rc = vb_explain_cm_gather(g->c, &g->o, &g->host);
+
+	if (!rc)
+		vb_explain_ask_far(g->c, qpn, &g->o, &g->host);
+	return rc;
+}
+
+/* @asked: what the views answer. */
+static int gather_cases(struct gather *g, uint32_t qpn, uint32_t asked)
+{
+	int rc = 0;
+
 	vb_broker_await_views(&g->o, asked);
-	vb_host_read(g->o.host, &g->host);
 	g->c->now = vb_clock_now();
 	g->c->real_ns = vb_clock_read(CLOCK_REALTIME);
 	/* The broker's own QP1 is no program's and waits for nobody. */
@@ -402,10 +455,8 @@ static int gather_cases(struct gather *g, uint32_t qpn)
 			rc = add_refused(g, g->process[k]);
 	if (!rc)
 		rc = add_past(g);
-	if (!rc)
-		rc = vb_explain_cm_gather(g->c, &g->o, &g->host);
-	if (!rc)
-		vb_explain_ask_far(g->c, qpn, &g->o, &g->host);
+	if (!rc && !g->nodes)
+		rc = gather_more(g, qpn);
 	for (uint32_t i = 0; i < g->c->cnt && !rc; i++)
 		judge_case(g, &g->c->at[i]);
 	if (!rc && g->c->cnt)
@@ -415,23 +466,54 @@ static int gather_cases(struct gather *g, uint32_t qpn)
 	return rc;
 }
 
+static void gather_end(struct gather *g)
+{
+	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+		free(g->process[k]);
+	memset(g->process, 0, sizeof g->process);
+	vb_broker_observe_end(&g->o);
+}
+
+int vb_explain_gather_nodes(struct vb_qp_cases *c, const char *name, uint32_t qpn, char *why,
+			    size_t why_size)
+{
+	static struct gather g;
+	static struct vb_explain_nodes nodes;
+	uint32_t asked;
+	int rc;
+
+	nodes.fabric = name;
+	g.c = c;
+	g.nodes = &nodes;
+	rc = vb_explain_observe_nodes(&g.o, &nodes, qpn, &asked, why, why_size);
+	if (!rc) {
+		rc = gather_cases(&g, qpn, asked);
+		if (rc)
+			snprintf(why, why_size, "%s", strerror(-rc));
+	}
+	if (!rc)
+		rc = vb_explain_fabric_gather(c, name, why, why_size);
+	gather_end(&g);
+	return rc;
+}
+
 int vb_explain_gather(struct vb_qp_cases *c, uint32_t qpn, char *why, size_t why_size)
 {
 	static struct gather g;
+	uint32_t asked;
 	int rc;
 
-	memset(c, 0, sizeof *c);
 	g.c = c;
 	rc = vb_broker_observe(&g.o, false, why, why_size);
 	if (rc == -ECONNREFUSED)
 		return -ENOTCONN;
 	if (rc)
 		return rc;
-	rc = gather_cases(&g, qpn);
+	rc = gather_host(&g, qpn, &asked);
+	if (!rc)
+		rc = gather_cases(&g, qpn, asked);
 	if (rc)
 		snprintf(why, why_size, "cannot ask the broker: %s", strerror(-rc));
-	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
-		free(g.process[k]);
-	vb_broker_observe_end(&g.o);
+	gather_end(&g);
 	return rc;
 }

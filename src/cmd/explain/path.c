@@ -112,7 +112,7 @@ static void show_end(FILE *f, const struct vb_path_port *p, uint16_t lid)
 static bool stays_here(const struct vb_path_view *v)
 {
 	return v->end == VB_PATH_SENT_NOT || v->end == VB_PATH_BARRED_OUT ||
-	       v->end == VB_PATH_NO_COPY;
+	       v->end == VB_PATH_NO_COPY || v->end == VB_PATH_NO_TREE;
 }
 
 static void show_hop(FILE *f, const struct vb_path_view *v, uint32_t i)

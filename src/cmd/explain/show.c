@@ -2,6 +2,7 @@
 /* How `verbena explain` shows what it found: a table, one QP in words with a drawing, or JSON. */
 #include "cmd/explain/explain.h"
 #include "cmd/json.h"
+#include "explain/path/path.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,6 +53,15 @@ static const char *cause_in_short(const char *cause)
 	return NULL;
 }
 
+/* It is one of explain/path/cause.def. */
+static bool is_cause_of_way(const char *cause)
+{
+	for (uint32_t i = 0; i < VB_PATH_CAUSE_CNT; i++)
+		if (strcmp(vb_path_cause_word((enum vb_path_cause)i), cause) == 0)
+			return true;
+	return false;
+}
+
 static void show_because(FILE *f, const struct vb_explanation *why)
 {
 	const char *cause = why->rank <= VB_RANK_WAITING ? cause_in_short(why->cause) : NULL;
@@ -59,6 +69,8 @@ static void show_because(FILE *f, const struct vb_explanation *why)
 	fputs(why->what.cnt ? why->what.text[0] : "", f);
 	if (cause)
 		fprintf(f, " Cause: %s.", cause);
+	else if (why->rank <= VB_RANK_WAITING && is_cause_of_way(why->cause))
+		fprintf(f, " Cause: the way through the fabric (%s).", why->cause);
 	else if (why->check)
 		fprintf(f, " Check: %s.", why->check);
 	fputc('\n', f);
@@ -129,6 +141,15 @@ void vb_explain_show_refused(FILE *f, const struct vb_qp_cases *c, uint32_t pid,
 	}
 }
 
+static struct vb_word own_end(const struct vb_qp_view *v)
+{
+	struct vb_path own = {.dlid = v->attr.path.slid};
+
+	if (vb_path_has_grh(&v->attr.path))
+		own.dgid = v->attr.path.sgid;
+	return vb_word_peer(&own);
+}
+
 static void show_head(FILE *f, const struct vb_qp_case *k)
 {
 	const struct vb_qp_view *v = vb_case_view(k);
@@ -138,8 +159,8 @@ static void show_head(FILE *f, const struct vb_qp_case *k)
 		k->ended ? " (ended)" : "", vb_rank_name(k->why.rank));
 	if (is_connected(v))
 		fprintf(f, "  from %s to %s, QP 0x%06" PRIx32 " there; %s, path MTU %u\n",
-			vb_word_gid(&v->attr.path.sgid).s, vb_word_gid(&v->attr.path.dgid).s,
-			v->attr.dest_qpn, k->has_view ? vb_word_state(v->state) : "gone",
+			own_end(v).s, vb_word_peer(&v->attr.path).s, v->attr.dest_qpn,
+			k->has_view ? vb_word_state(v->state) : "gone",
 			vb_mtu_bytes(v->attr.path_mtu));
 	else
 		fprintf(f, "  %s\n", vb_word_state(v->state));
@@ -205,7 +226,7 @@ void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *
 		fputs(", \"device\": ", f);
 		vb_json_text(f, k->device);
 		fprintf(f, ",\n   \"remote\": \"%s\", \"dest_qpn\": %" PRIu32,
-			is_connected(v) ? vb_word_gid(&v->attr.path.dgid).s : "", v->attr.dest_qpn);
+			is_connected(v) ? vb_word_peer(&v->attr.path).s : "", v->attr.dest_qpn);
 		fprintf(f, ", \"rank\": \"%s\", \"cause\": \"%s\"", vb_rank_name(k->why.rank),
 			k->why.cause);
 		if (k->why.check)

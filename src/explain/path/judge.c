@@ -48,7 +48,7 @@ void vb_path_heal(struct vb_path_view *v)
 	if (v->end >= VB_PATH_END_CNT ||
 	    (v->hop_cnt == 0 && (v->end == VB_PATH_SENT_NOT || v->end == VB_PATH_RECEIVED_NOT ||
 				 v->end == VB_PATH_BARRED_OUT || v->end == VB_PATH_BARRED_IN ||
-				 v->end == VB_PATH_NO_COPY)))
+				 v->end == VB_PATH_NO_COPY || v->end == VB_PATH_NO_TREE)))
 		v->end = VB_PATH_END_CNT;
 }
 
@@ -249,6 +249,9 @@ static void judge_end(const struct vb_path_view *v, struct vb_path_verdict *out)
 		break;
 	case VB_PATH_NO_COPY:
 		set_hop(out, VB_PATH_CAUSE_NO_COPY, last);
+		break;
+	case VB_PATH_NO_TREE:
+		set_hop(out, VB_PATH_CAUSE_NO_TREE, last);
 		break;
 	default:
 		out->cause = VB_PATH_CAUSE_UNKNOWN;

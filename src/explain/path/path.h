@@ -82,6 +82,7 @@ enum vb_path_end {
 	VB_PATH_HOPS_ENDED,   /* there: its hop limit */
 	VB_PATH_NO_COPY,      /* of a multicast packet: the switch at @at makes none for the port
 			       * hop[hop_cnt - 1].out */
+	VB_PATH_NO_TREE,      /* no copies of it come to the switch of hop[hop_cnt - 1].out */
 	VB_PATH_END_CNT
 };
 
@@ -144,6 +145,9 @@ enum vb_path_cause vb_path_judge_link(const struct vb_path_port *p,
 
 /* The cause in words, the counters of its place, and what can be done. */
 void vb_path_explain(const struct vb_path_view *v, struct vb_explanation *out);
+/* Appends it to an explanation of something else. */
+void vb_path_say(const struct vb_path_view *v, const struct vb_path_verdict *is,
+		 struct vb_explanation *out);
 /* The same of a port by itself: its link, and the SMPs that its node refused. @far: the other end
  * of the cable. */
 void vb_path_explain_port(const struct vb_path_port *p, const struct vb_path_port *far,

@@ -284,6 +284,16 @@ static void say_cause(const struct words_of *w, struct vb_explanation *out)
 		say_text(w, row->advice, &out->advice);
 }
 
+void vb_path_say(const struct vb_path_view *v, const struct vb_path_verdict *is,
+		 struct vb_explanation *out)
+{
+	const struct words_of w = {v, is, v->fabric, &v->manager};
+	enum vb_explain_rank rank = out->rank;
+
+	say_cause(&w, out);
+	out->rank = rank;
+}
+
 #define REFUSALS_MAX 3u
 
 void vb_path_explain(const struct vb_path_view *v, struct vb_explanation *out)

@@ -92,6 +92,16 @@ struct vb_word vb_word_gid(const struct vb_gid *gid)
 	return w;
 }
 
+struct vb_word vb_word_peer(const struct vb_path *p)
+{
+	struct vb_word w;
+
+	if (vb_path_has_grh(p))
+		return vb_word_gid(&p->dgid);
+	snprintf(w.s, sizeof w.s, "LID %u", p->dlid);
+	return w;
+}
+
 struct vb_word vb_word_timeout(uint8_t exp)
 {
 	struct vb_word w;

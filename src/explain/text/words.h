@@ -29,8 +29,10 @@ struct vb_word vb_word_ns(vb_dur ns); /* "8.389 ms"; VB_NEVER: "for ever" */
 struct vb_word
 vb_word_bytes(uint64_t cnt); /* "64 KiB" when it is that exactly, else "1000 bytes" */
 struct vb_word vb_word_gid(const struct vb_gid *gid); /* 192.0.2.7, or fe80::1 */
-struct vb_word vb_word_timeout(uint8_t exp);          /* "14 (67.11 ms)", "0 (for ever)" */
-struct vb_word vb_word_nak(uint64_t syndrome);        /* "NAK, remote access error" */
+/* The other end of a path: its GID, or "LID 7" where that is all. */
+struct vb_word vb_word_peer(const struct vb_path *p);
+struct vb_word vb_word_timeout(uint8_t exp);   /* "14 (67.11 ms)", "0 (for ever)" */
+struct vb_word vb_word_nak(uint64_t syndrome); /* "NAK, remote access error" */
 
 const char *vb_word_state(enum vb_qp_state state); /* "RTS" */
 const char *vb_word_type(enum vb_qp_type type);    /* "RC", "XRCI" */

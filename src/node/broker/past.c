@@ -56,9 +56,8 @@ static uint32_t newest_history(const struct vb_explain_shm *shm, vb_time before,
 	return best;
 }
 
-void vb_past_take(struct vb_slots *s, uint32_t k)
+void vb_past_take(struct vb_past *p, const struct vb_slot_shm *shm)
 {
-	const struct vb_slot_shm *shm = s->slot[k].shm;
 	vb_time now = vb_clock_now(), before = VB_NEVER;
 	uint32_t i = VB_QP_HISTORIES;
 
@@ -67,7 +66,7 @@ void vb_past_take(struct vb_slots *s, uint32_t k)
 		if (i == VB_QP_HISTORIES)
 			return;
 		before = shm->explain.histories.history[i].at;
-		take_history(vb_slots_past(s), shm, &shm->explain.histories.history[i], now);
+		take_history(p, shm, &shm->explain.histories.history[i], now);
 	}
 }
 

@@ -5,9 +5,9 @@
 
 #include "node/store/slots.h"
 
-/* Takes over the histories of slot @k that did not end well, the newest VB_PAST_PER_PROCESS of
- * them. The owner is gone; host memory is being written. */
-void vb_past_take(struct vb_slots *s, uint32_t k);
+/* Takes over the histories of slot @shm that did not end well, the newest VB_PAST_PER_PROCESS of
+ * them. The owner is gone; host memory, where @p is, is being written. */
+void vb_past_take(struct vb_past *p, const struct vb_slot_shm *shm);
 
 /* Until when the newest history is to be kept, CLOCK_MONOTONIC; 0: there is none. */
 vb_time vb_past_until(const struct vb_past *p);

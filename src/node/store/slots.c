@@ -331,7 +331,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 		for (int i = 0; i < VB_ADP_FIRED_SLOTS; i++)
 			vb_slots_adapter(s)->past_fired[port].slot[i] += shm->fired[port].slot[i];
 	memset(shm->fired, 0, sizeof shm->fired);
-	vb_past_take(s, k);
+	vb_past_take(vb_slots_past(s), s->slot[k].shm);
 	vb_host_write_end(s->host);
 	vb_host_forget_qps((struct vb_host_memory *)s->host, k);
 	qp_entries_end(shm);

@@ -37,6 +37,15 @@ enum vb_subnet_op {
 	 * comes, the connection is one of calls of node/cm/call.h. */
 	VB_SUBNET_CM,
 	VB_SUBNET_WATCH, /* each message after the answer is a line of what happens */
+	/* All programs write views of their QPs, of QPN @number before all others; @token of the
+	 * answer is what slot->explain.answered becomes, and host memory with the histories of
+	 * programs that have ended comes back. */
+	VB_SUBNET_VIEWS,
+	/* The answer's @text is the node of the program of slot @number, whose memory comes back;
+	 * from VB_SLOT_CNT on, of a place among those histories, and no memory. -ENOENT: there is
+	 * none.
+	 */
+	VB_SUBNET_SLOT_SHOW,
 };
 
 /* The descriptors that come with the answer of ADAPTER: the memory of the slot, that of the node

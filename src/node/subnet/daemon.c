@@ -303,6 +303,10 @@ static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 		return vb_subnet_cm_begin(d, c, back);
 	case VB_SUBNET_WATCH:
 		return vb_subnet_watch_begin(d, c);
+	case VB_SUBNET_VIEWS:
+		return vb_subnet_views_ask(d, call->number, &answer->token, back);
+	case VB_SUBNET_SLOT_SHOW:
+		return vb_subnet_slot_show(d, call->number, answer, back);
 	case VB_SUBNET_DOWN:
 		d->is_ending = true;
 		return 0;

@@ -30,6 +30,9 @@ struct vb_subnet_adapter {
 	uint32_t *first_lanes; /* by port of the map: the place of its first SL2VL map */
 	struct vb_subnet_slot slot[VB_SLOT_CNT];
 	uint32_t taken_cnt;
+	uint32_t asked; /* how often views of QPs were */
+	/* By place among the histories of programs that are gone (common->past): their node. */
+	uint32_t past_node[VB_PAST_QPS];
 	vb_time due; /* when what the programs sent is added up again */
 };
 
@@ -39,6 +42,19 @@ int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 			struct vb_subnet_answer *answer, struct vb_fds *fds);
 /* Opens the adapter of the fabric, and its machines in real time, where nobody has yet. */
 int vb_subnet_adapter_need(struct vb_subnet_daemon *d);
+/* views.c, for `verbena explain` of QPs. Has all programs write views of their QPs, of @qpn before
+ * all others; *token is what slot->explain.answered becomes. The memory of histories of programs
+ * that have ended comes along in @fds. */
+int vb_subnet_views_ask(struct vb_subnet_daemon *d, uint32_t qpn, uint64_t *token,
+			struct vb_fds *fds);
+/* The name of the node of slot @number in the answer, and the memory of the slot in @fds; from
+ * VB_SLOT_CNT on that of a place among those histories. -ENOENT: nobody has it. */
+int vb_subnet_slot_show(struct vb_subnet_daemon *d, uint32_t number,
+			struct vb_subnet_answer *answer, struct vb_fds *fds);
+/* The program of slot @k ends: keeps its histories of trouble. */
+void vb_subnet_past_take(struct vb_subnet_daemon *d, uint32_t k);
+/* slots.c: tells the programs at @seat to look at their device table. */
+void vb_subnet_programs_wake(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat);
 void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c);
 void vb_subnet_seat_close(struct vb_subnet_seat *s);
 void vb_subnet_adapter_close(struct vb_subnet_daemon *d);

@@ -234,6 +234,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 	if (d->live)
 		vb_subnet_live_flush(d, k, vb_clock_now());
 	vb_subnet_count(d, c->seat->index);
+	vb_subnet_past_take(d, k);
 	c->slot = 0;
 	shm = a->slot[k].shm;
 	a->slot[k].owner = NULL;
@@ -262,7 +263,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 }
 
 /* Programs look at the table when a message comes. One that does not read has enough of them. */
-static void programs_wake(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat)
+void vb_subnet_programs_wake(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat)
 {
 	static const uint32_t changed = 1;
 
@@ -286,7 +287,7 @@ void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node, uint32_
 
 		if (s->index == node && s->host &&
 		    vb_subnet_table_write(d, node, changes, &s->host->host))
-			programs_wake(d, s);
+			vb_subnet_programs_wake(d, s);
 	}
 }
 

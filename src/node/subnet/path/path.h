@@ -16,15 +16,16 @@
 struct vb_subnet_question {
 	struct vb_subnet_place from, to;
 	bool has_to, has_dlid, has_pkey;
+	uint8_t pkey_index; /* without has_pkey: its place in the table of @from */
 	uint16_t dlid, pkey;
 	uint8_t sl, mtu; /* @mtu: code; 0: any */
 	uint8_t hop_limit;
 	uint64_t prefix, guid; /* of its DGID; guid 0: no GRH */
 };
 
-/* question.c: reads "sl=3 pkey=0x8001 dlid=7 mtu=5 hops=255 prefix=0x1 guid=0x2\tFROM\tTO", where
- * all but FROM may be missing, or TO be empty; a node may be followed by ":PORT". @text is changed.
- * 0, or a negative errno with a line in @why. */
+/* question.c: reads "sl=3 pkey=0x8001 (or index=1) dlid=7 mtu=5 hops=255 prefix=0x1
+ * guid=0x2\tFROM\tTO", where all but FROM may be missing, or TO be empty; a node may be followed by
+ * ":PORT". @text is changed. 0, or a negative errno with a line in @why. */
 int vb_subnet_question_read(struct vb_subnet_daemon *d, char *text, struct vb_subnet_question *q,
 			    char *why, size_t why_size);
 
@@ -34,6 +35,19 @@ void vb_subnet_path_view(struct vb_subnet_daemon *d, const struct vb_subnet_ques
 /* The question for the way back; false: nothing is sent there. */
 bool vb_subnet_question_turn(const struct vb_subnet_daemon *d, const struct vb_path_view *v,
 			     const struct vb_subnet_question *q, struct vb_subnet_question *back);
+
+/* tree.c: the links of a copy of a multicast packet, from port @to of the map back to the sender's.
+ */
+struct vb_subnet_tree_way {
+	uint32_t out[VB_PATH_HOPS_MAX]; /* ports that it leaves by, the last one first */
+	uint32_t cnt;
+	uint32_t end, at; /* enum vb_path_end, and the port of the map */
+	bool is_reached;  /* the last of @out is the sender's: copies come to the switch of @to */
+};
+void vb_subnet_tree_way(const struct vb_ib_map *m, const struct vb_ib_key *key, uint32_t to,
+			struct vb_subnet_tree_way *w);
+/* enum vb_path_end of a fate in the map, enum vb_ib_fate. */
+uint32_t vb_subnet_path_end(uint32_t fate);
 
 /* port.c: the facts of a port, whose counters are up to date. */
 void vb_subnet_path_port(struct vb_subnet_daemon *d, struct vb_subnet_place at,

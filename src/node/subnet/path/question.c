@@ -56,6 +56,8 @@ static bool value_take(struct vb_subnet_question *q, const char *key, unsigned l
 	} else if (strcmp(key, "pkey") == 0 && value <= UINT16_MAX) {
 		q->pkey = (uint16_t)value;
 		q->has_pkey = true;
+	} else if (strcmp(key, "index") == 0 && value < VB_IB_PKEYS) {
+		q->pkey_index = (uint8_t)value;
 	} else if (strcmp(key, "dlid") == 0 && value > 0 && value <= UINT16_MAX) {
 		q->dlid = (uint16_t)value;
 		q->has_dlid = true;
@@ -123,8 +125,8 @@ int vb_subnet_question_read(struct vb_subnet_daemon *d, char *text, struct vb_su
 	q->has_to = to && *to;
 	if (q->has_to)
 		return end_read(d, to, &q->to, why, why_size);
-	if (!q->has_dlid) {
-		snprintf(why, why_size, "a path has a node or a DLID where it leads");
+	if (!q->has_dlid || q->dlid >= VB_PATH_MULTICAST) {
+		snprintf(why, why_size, "a path has a node where it leads, or the LID of one");
 		return -EINVAL;
 	}
 	return 0;

@@ -74,7 +74,7 @@ static void hop_facts(struct vb_subnet_daemon *d, uint32_t out, struct vb_path_v
 	lane_facts(d, out, h);
 }
 
-static uint32_t end_of(uint32_t fate)
+uint32_t vb_subnet_path_end(uint32_t fate)
 {
 	static const uint8_t ends[] = {
 	    [VB_IB_ARRIVES] = VB_PATH_ARRIVES,
@@ -113,7 +113,7 @@ static void walk_facts(struct vb_subnet_daemon *d, const struct vb_ib_key *key,
 	vb_ib_walk(d->adapter->map, key, &r);
 	for (uint32_t i = 0; i < r.hop_cnt && i < VB_IB_HOPS_MAX; i++)
 		hop_facts(d, r.hop[i].out, v);
-	v->end = end_of(r.fate);
+	v->end = vb_subnet_path_end(r.fate);
 	v->dlid = r.dlid;
 	v->router_cnt = r.router_cnt;
 	v->mtu_found = r.mtu < UINT8_MAX ? (uint8_t)r.mtu : 0;
@@ -124,6 +124,22 @@ static void walk_facts(struct vb_subnet_daemon *d, const struct vb_ib_key *key,
 		port_facts(d, r.at, &v->at);
 		table_facts(d, r.at, v);
 	}
+}
+
+/* The same of the copy that port @to gets. */
+static void tree_facts(struct vb_subnet_daemon *d, const struct vb_ib_key *key, uint32_t to,
+		       struct vb_path_view *v)
+{
+	struct vb_subnet_tree_way w;
+
+	vb_subnet_tree_way(d->adapter->map, key, to, &w);
+	for (uint32_t i = w.cnt; i-- > 0;)
+		hop_facts(d, w.out[i], v);
+	v->end = w.end == VB_PATH_NO_COPY && !w.is_reached ? VB_PATH_NO_TREE : w.end;
+	port_facts(d, w.at, &v->at);
+	for (uint32_t i = 0; i < v->hop_cnt; i++)
+		if (!v->mtu_found || v->hop[i].out.mtu < v->mtu_found)
+			v->mtu_found = v->hop[i].out.mtu;
 }
 
 /* The port of the fabric that has the LID, in the subnet with that prefix if there is one. */
@@ -180,7 +196,7 @@ static void question_complete(const struct vb_subnet_daemon *d, struct vb_subnet
 	uint32_t found;
 
 	if (!q->has_pkey)
-		q->pkey = from->pkey[0];
+		q->pkey = from->pkey[q->pkey_index];
 	if (!q->has_to) {
 		found = q->guid ? port_of_guid(d, q->prefix, q->guid)
 				: port_of_lid(d, q->dlid, from->prefix);
@@ -259,6 +275,10 @@ void vb_subnet_path_view(struct vb_subnet_daemon *d, const struct vb_subnet_ques
 	key.prefix = q.prefix;
 	key.guid = q.guid;
 	key.is_from_link_local = map_port(d, q.from)->prefix == VB_PREFIX_LINK_LOCAL;
+	if (q.dlid >= VB_PATH_MULTICAST) {
+		tree_facts(d, &key, vb_subnet_map_port(d->adapter, q.to), v);
+		return;
+	}
 	walk_facts(d, &key, v);
 	v->has_owner = port_of_lid(d, v->dlid, 0) != VB_IB_NOWHERE;
 }
