@@ -186,7 +186,7 @@ _verbena()
 		;;
 	capture)
 		case $prev in
-		-c | --count | -t | --time)
+		-c | --count | -t | --time | --fabric | --node | --port)
 			return
 			;;
 		--report)
@@ -195,7 +195,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--count --time --read --report --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--count --time --read --report --fabric --node --port --flow-control --help' -- "$cur"))
 		else
 			_filedir pcapng
 		fi

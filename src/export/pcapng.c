@@ -10,7 +10,6 @@
 
 /* Extensible Record Format. */
 #define ERF_LEN 16
-#define ERF_INFINIBAND 21
 #define ERF_VARYING_LEN 0x04
 #define BLOCK_SECTION 0x0a0d0d0au
 #define BLOCK_INTERFACE 1u
@@ -191,7 +190,8 @@ int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, 
 }
 
 /* The header of an ERF record, whose time is seconds and their fraction in 32 bits each. */
-static void erf_emit(uint8_t head[ERF_LEN], uint64_t time_ns, uint32_t len)
+static void erf_emit(uint8_t head[ERF_LEN], enum vb_pcapng_infiniband type, uint64_t time_ns,
+		     uint32_t len)
 {
 	uint64_t fraction = (time_ns % 1000000000 << 32) / 1000000000;
 	uint64_t time = time_ns / 1000000000 << 32 | fraction;
@@ -200,7 +200,7 @@ static void erf_emit(uint8_t head[ERF_LEN], uint64_t time_ns, uint32_t len)
 	memset(head, 0, ERF_LEN);
 	for (unsigned i = 0; i < 8; i++)
 		head[i] = (uint8_t)(time >> 8 * i);
-	head[8] = ERF_INFINIBAND;
+	head[8] = (uint8_t)type;
 	head[9] = ERF_VARYING_LEN;
 	head[10] = (uint8_t)(record >> 8);
 	head[11] = (uint8_t)record;
@@ -209,13 +209,14 @@ static void erf_emit(uint8_t head[ERF_LEN], uint64_t time_ns, uint32_t len)
 }
 
 int vb_pcapng_bytes(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
-		    const uint8_t *bytes, uint32_t len, const char *comment)
+		    enum vb_pcapng_infiniband type, const uint8_t *bytes, uint32_t len,
+		    const char *comment)
 {
 	uint8_t head[ERF_LEN];
 	struct block k;
 	uint32_t options;
 
-	erf_emit(head, time_ns, len);
+	erf_emit(head, type, time_ns, len);
 	options = packet_begin(&k, interface, time_ns, sent, head, ERF_LEN, len, comment);
 	return write_block(p, &k, options, bytes, len);
 }

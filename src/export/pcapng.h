@@ -34,9 +34,13 @@ int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *descr
 int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
 		     const struct vb_udp_frame *frame, const char *comment);
 
-/* The same of a packet that is @len bytes, LRH through VCRC. */
+/* A packet of InfiniBand, by its type of ERF record: LRH through VCRC, or a flow control packet. */
+enum vb_pcapng_infiniband { VB_PCAPNG_IB_PACKET = 21, VB_PCAPNG_IB_LINK_PACKET = 25 };
+
+/* The same of a packet of InfiniBand that is @len bytes. */
 int vb_pcapng_bytes(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
-		    const uint8_t *bytes, uint32_t len, const char *comment);
+		    enum vb_pcapng_infiniband type, const uint8_t *bytes, uint32_t len,
+		    const char *comment);
 
 /* Adds the statistics of an interface: packets captured, packets lost before they were. */
 int vb_pcapng_statistics(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns,

@@ -13,6 +13,7 @@
 #define VB_MEMORY_HOST "verbena-host"
 #define VB_MEMORY_SLOT "verbena-slot"
 #define VB_MEMORY_RING "verbena-ring"
+#define VB_MEMORY_CAPTURE "verbena-capture"
 
 /* Makes @size zero bytes. Returns a descriptor, or a negative errno: -EFBIG, the limit of
  * the process (RLIMIT_FSIZE) is lower. */

@@ -92,6 +92,11 @@ struct vb_subnet {
 	 */
 	uint16_t (*far_lid)(const void *ctx, uint64_t prefix, uint64_t guid);
 	void *away_ctx;
+	/* A MAD, as it is on the link, has left by port @out, and has come to port @in. Either is
+	 * NULL: it was not seen there. NULL: nobody looks. */
+	void (*seen)(void *ctx, const struct vb_subnet_place *out, const struct vb_subnet_place *in,
+		     const struct vb_subnet_mad *m);
+	void *seen_ctx;
 };
 
 /* The description of a node; names and GUIDs are the caller's to keep unique. */
@@ -115,8 +120,8 @@ struct vb_subnet_mad {
 	struct vb_subnet_place at; /* its sender, then its receiver */
 	bool on_qp0;
 	bool has_grh;
-	/* It leaves by a cable that leads away: its lane there, and that it is on the directed part
-	 * of its route, so that its LRH has no LIDs. */
+	/* On a link: its lane there, and that it is on the directed part of its route, so that its
+	 * LRH has no LIDs. */
 	bool by_path;
 	uint8_t vl;
 	uint8_t hops;          /* tunnels that it has passed */

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import zlib
 
+import ib_capture
 from cases import case
 from hosts import Failure, Skip
 from icrc import packets
@@ -31,7 +32,7 @@ def need(ok, text):
 
 def simulate(context, scenario, *options, status=0):
     p = subprocess.run([context.verbena, "sim", scenario, *options], capture_output=True, text=True, timeout=100)
-    need(p.returncode == status, f"exit status {p.returncode}\n{p.stdout}{p.stderr}")
+    need(status is None or p.returncode == status, f"exit status {p.returncode}\n{p.stdout}{p.stderr}")
     return p.stdout
 
 
@@ -109,6 +110,49 @@ def captures_begin_with_the_lrh(context):
             rows = [r for r in csv.DictReader(f) if "0" in (r["from"], r["to"]) and r["cable"] == "0"]
         need(sum(int(r["packets"]) for r in rows) == len(packets), f"{rows} {len(packets)}")
         need(sum(int(r["bytes"]) for r in rows) == sum(int(line[5]) for line in packets), f"{rows}")
+
+
+TRANSPORT = """link: infiniband
+seed: 3
+data: true
+infiniband: {lanes: 2}
+topology: {shape: star, hosts: 3}
+transport: {type: TYPE, mtu: 1024}
+workload:
+  - {shape: single, from: 0, to: 1, bytes: 1}
+  - {shape: single, from: 0, to: 1, bytes: 20kB, sl: 1, mix: {send: 1}}
+  - {shape: single, from: 2, to: 0, bytes: 20kB}
+"""
+
+
+@case("sim-ib.capture.transports", seconds=120)
+def captures_of_transports(context):
+    """Captures of each transport, of groups and of routers: nothing is malformed to tshark but for its own mistakes, lengths and CRCs are
+    right, and lanes.csv counts the same packets. LNK-01, LNK-07, LNK-09"""
+    if not shutil.which("tshark"):
+        raise Skip("tshark is not installed")
+    known = [name for name, is_guess, _ in ib_capture.MISTAKES if is_guess]
+    with tempfile.TemporaryDirectory() as folder:
+        def captured(path, port, mistakes):
+            simulate(context, path, "--out", folder, "--pcap", port, status=None)
+            found, made = ib_capture.read(os.path.join(folder, f"{port}.pcapng"), 2000)
+            need(made <= {*known, *mistakes}, f"{path}: {made}")
+            return [p for p, _ in found]
+
+        for kind, base, mistakes in (("rc", 0, ()), ("uc", 1, ()), ("ud", 3, ()), ("xrc", 5, ()), ("dc", 2, ["packet of DC"])):
+            scenario = os.path.join(folder, f"{kind}.yaml")
+            with open(scenario, "w", encoding="ascii") as f:
+                f.write(TRANSPORT.replace("TYPE", kind))
+            seen = captured(scenario, "0.0", mistakes)
+            need(len(seen) > 40 and {p.opcode >> 5 for p in seen} == {base}, f"{kind}: {len(seen)} packets")
+            with open(os.path.join(folder, "lanes.csv"), encoding="ascii") as f:
+                rows = [r for r in csv.DictReader(f) if "0" in (r["from"], r["to"]) and r["cable"] == "0"]
+            need(sum(int(r["packets"]) for r in rows) == len(seen) and
+                 sum(int(r["bytes"]) for r in rows) == sum(len(p.bytes) for p in seen), f"{kind}: {rows} {len(seen)}")
+        seen = captured(os.path.join(SCENARIOS, "groups-partitions.yaml"), "0.0", ())
+        need(any(p.dlid >= 0xc000 and p.has_grh and p.dqpn == 0xffffff for p in seen), "no packet to a group")
+        seen = captured(os.path.join(SCENARIOS, "two-subnets.yaml"), ROUTER_TO_B, ())
+        need(any(p.has_grh and p.hop_limit == 63 for p in seen), "no packet through the router")
 
 
 ERF, LRH, GRH = 16, 8, 40

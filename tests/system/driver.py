@@ -72,6 +72,7 @@ import case_subnet_multicast  # noqa: E402,F401
 import case_subnet_routing  # noqa: E402,F401
 import case_subnet_show  # noqa: E402,F401
 import case_subnet_apm  # noqa: E402,F401
+import case_subnet_capture  # noqa: E402,F401
 import case_subnet_verbs  # noqa: E402,F401
 import case_sweep  # noqa: E402,F401
 import case_top  # noqa: E402,F401

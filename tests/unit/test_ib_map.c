@@ -101,7 +101,8 @@ static void add_up__beside_a_program_with_the_lock(void **state)
 	struct vb_ib_route *r = &all->route[0];
 
 	(void)state;
-	*r = (struct vb_ib_route){.fate = VB_IB_ARRIVES, .hop_cnt = 1, .hop[0] = {1, 2}};
+	*r = (struct vb_ib_route){
+	    .fate = VB_IB_ARRIVES, .hop_cnt = 1, .hop[0] = {.out = 1, .in = 2}};
 	vb_ib_route_count(all, r, 3, 30);
 	all->lock = 1;
 	assert_false(vb_ib_routes_add_up(map, all, false));

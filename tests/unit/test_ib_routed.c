@@ -127,6 +127,13 @@ static void walk__through_a_router(void **state)
 	assert_int_equal(r.dlid, LID_B);
 	assert_int_equal(r.hop[1].out, R2);
 	assert_int_equal(r.hop[1].in, S1);
+	/* A capture shows the headers of each link. */
+	assert_int_equal(r.hop[0].routers, 0);
+	for (uint32_t i = 1; i < 3; i++) {
+		assert_int_equal(r.hop[i].routers, 1);
+		assert_int_equal(r.hop[i].slid, LID_R2);
+		assert_int_equal(r.hop[i].dlid, LID_B);
+	}
 	/* Port 0 of the switch has a GID, too. */
 	key.guid = GUID(S0);
 	expect_end(VB_IB_ARRIVES, S0, 2);

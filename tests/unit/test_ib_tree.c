@@ -246,15 +246,17 @@ static void add_up__of_numbers_that_are_none(void **state)
 	*r = (struct vb_ib_route){
 	    .fate = VB_IB_SENT_NOT, .at = PORTS, .hop_cnt = UINT32_MAX, .key = {.port = PORTS}};
 	for (uint32_t i = 0; i < VB_IB_HOPS_MAX; i++)
-		r->hop[i] = (struct vb_ib_hop){PORTS, PORTS + i};
-	r->hop[VB_IB_HOPS_MAX - 1] = (struct vb_ib_hop){A1, S1};
+		r->hop[i] = (struct vb_ib_hop){.out = PORTS, .in = PORTS + i};
+	r->hop[VB_IB_HOPS_MAX - 1] = (struct vb_ib_hop){.out = A1, .in = S1};
 	vb_ib_route_count(own, r, 1, 10);
 	t->branch_cnt = UINT32_MAX;
-	t->branch[VB_IB_BRANCHES - 1] =
-	    (struct vb_ib_branch){.hop = {S2, T1}, .fate = VB_IB_RECEIVED_NOT, .at = T1};
+	t->branch[VB_IB_BRANCHES - 1] = (struct vb_ib_branch){
+	    .hop = {.out = S2, .in = T1}, .fate = VB_IB_RECEIVED_NOT, .at = T1};
 	for (uint32_t i = 0; i < VB_IB_BRANCHES - 1; i++)
-		t->branch[i] = (struct vb_ib_branch){
-		    .hop = {VB_IB_NOWHERE, VB_IB_NOWHERE}, .fate = VB_IB_LOST, .at = PORTS};
+		t->branch[i] =
+		    (struct vb_ib_branch){.hop = {.out = VB_IB_NOWHERE, .in = VB_IB_NOWHERE},
+					  .fate = VB_IB_LOST,
+					  .at = PORTS};
 	vb_ib_tree_count(own, t, 1, 10);
 	assert_true(vb_ib_routes_add_up(map, own, false));
 	assert_int_equal(counters(A1)->xmit_packets, 1);

@@ -52,7 +52,7 @@ static void calls__that_are_not_whole_end_the_connection(void **state)
 	assert_int_equal(raw_ask(good, VB_SUBNET_CM, 5, head + 5, 'x'), -EPIPE);
 	assert_int_equal(raw_ask(good + 1, VB_SUBNET_COMMAND, 5, head + 5, 0), -EPIPE);
 	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, 0, head - 1, 0), -EPIPE);
-	assert_int_equal(raw_ask(good, VB_SUBNET_SLOT_SHOW + 1, 0, head, 0), -ENOSYS);
+	assert_int_equal(raw_ask(good, VB_SUBNET_CAPTURE + 1, 0, head, 0), -ENOSYS);
 }
 
 /* Descriptors of a call that is cut are closed, as those of one that takes none. */

@@ -177,8 +177,10 @@ static void counts__are_of_all_programs_and_all_ports(void **state)
 	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k += VB_SLOT_LAST - VB_SLOT_FIRST) {
 		struct vb_ib_routes *r = vb_ib_map_routes(a->map, k);
 
-		r->route[0] = (struct vb_ib_route){
-		    .fate = VB_IB_ARRIVES, .at = to, .hop_cnt = 1, .hop[0] = {VB_IB_NOWHERE, to}};
+		r->route[0] = (struct vb_ib_route){.fate = VB_IB_ARRIVES,
+						   .at = to,
+						   .hop_cnt = 1,
+						   .hop[0] = {.out = VB_IB_NOWHERE, .in = to}};
 		vb_ib_route_count(r, &r->route[0], 3, 30);
 	}
 	of_port[vb_subnet_map_port(a, place(HOST_A, 1))].xmit_data = 7;

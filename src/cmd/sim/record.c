@@ -136,7 +136,8 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
 		uint32_t len = ib_packet_bytes(pkt, bytes);
 
 		note_error(rec, "capture",
-			   vb_pcapng_bytes(rec->out, 0, now, dir == VB_CABLE_SENT, bytes, len,
+			   vb_pcapng_bytes(rec->out, 0, now, dir == VB_CABLE_SENT,
+					   VB_PCAPNG_IB_PACKET, bytes, len,
 					   vb_fault_comment(pkt->mark, comment)));
 		return;
 	}

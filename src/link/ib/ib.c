@@ -2,6 +2,7 @@
 /* Sending by a port of an InfiniBand fabric, see ib.h. */
 #include "link/ib/ib.h"
 
+#include "link/ib/capture.h"
 #include "link/ib/carry.h"
 #include "link/ib/route.h"
 #include "wire/be.h"
@@ -10,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LRH_LEN 8
 #define GRH_LEN 40
@@ -29,6 +31,7 @@ struct ib_link {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_link_config cfg;
 	struct vb_ib_link_config fabric;
+	const uint32_t *tap_on;          /* nonzero while somebody captures */
 	struct vb_tx_batch out;          /* packets of a batch */
 	struct vb_path routed;           /* of those that leave the last router */
 	struct reach reach;              /* of the last group that was sent to */
@@ -38,6 +41,22 @@ struct ib_link {
 static struct ib_link *ib_of(struct vb_link *l)
 {
 	return (struct ib_link *)l;
+}
+
+static bool is_tapped(const struct ib_link *s)
+{
+	return __builtin_expect(__atomic_load_n(s->tap_on, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* The time of packets that leave next, for a capture: before anybody may have answered them. */
+static uint64_t leaving_at(const struct ib_link *s)
+{
+	struct timespec t;
+
+	if (!is_tapped(s))
+		return 0;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * VB_SEC + (uint64_t)t.tv_nsec;
 }
 
 /* The code of the least MTU that a payload fits. */
@@ -214,8 +233,8 @@ static uint32_t send_group(struct ib_link *s, const struct vb_tx_batch *b, uint3
 {
 	struct vb_ib_key key = packet_key(s, &b->pkt[from]);
 	uint32_t cnt = group_length(b, from);
+	uint64_t words = 0, at = leaving_at(s);
 	struct vb_ib_tree *t;
-	uint64_t words = 0;
 
 	key.mtu = mtu_code(b->pkt[from].payload_len);
 	if (key.port >= s->fabric.map->port_cnt)
@@ -235,6 +254,8 @@ static uint32_t send_group(struct ib_link *s, const struct vb_tx_batch *b, uint3
 	for (uint32_t i = from; i < from + cnt; i++)
 		words += packet_words(&b->pkt[i]);
 	vb_ib_tree_count(s->fabric.routes, t, cnt, words);
+	if (__builtin_expect(at != 0, 0))
+		vb_ib_capture_tree(s->fabric.capture, t, b, from, from + cnt, at);
 	return cnt;
 }
 
@@ -269,12 +290,15 @@ static uint32_t send_route(struct ib_link *s, const struct vb_tx_batch *b, uint3
 {
 	const struct vb_tx *first = &b->pkt[from];
 	struct vb_ib_route *r = route_of(s, first);
+	uint64_t at = leaving_at(s);
 	uint32_t n;
 
 	for (*to = from + 1; *to < b->cnt && goes_with(r, first, &b->pkt[*to]);)
 		++*to;
 	n = is_heard(s, r, first) ? send_heard(s, r, b, from, *to, now) : *to - from;
 	count_packets(s, r, first, n);
+	if (__builtin_expect(at != 0, 0))
+		vb_ib_capture_route(s->fabric.capture, r, b, from, from + n, at);
 	return n;
 }
 
@@ -360,6 +384,7 @@ static const struct vb_link_ops ib_ops = {
 
 int vb_ib_link_open(struct vb_link **out, const struct vb_link_config *cfg)
 {
+	static const uint32_t never;
 	struct ib_link *s;
 
 	if (!cfg->fabric)
@@ -370,6 +395,7 @@ int vb_ib_link_open(struct vb_link **out, const struct vb_link_config *cfg)
 	s->link = vb_link_before(cfg->lower, &ib_ops);
 	s->cfg = *cfg;
 	s->fabric = *cfg->fabric;
+	s->tap_on = s->fabric.capture ? &s->fabric.capture->enabled : &never;
 	*out = &s->link;
 	return 0;
 }

@@ -9,12 +9,14 @@
 
 #include "link/ib/map.h"
 #include "link/link.h"
+#include "link/middle/capture.h"
 
 /* The configuration that vb_link_config.fabric points to. */
 struct vb_ib_link_config {
 	const struct vb_ib_map *map;
-	size_t map_size;             /* of the mapping, for its owner */
-	struct vb_ib_routes *routes; /* of this process, in the map */
+	size_t map_size;                 /* of the mapping, for its owner */
+	struct vb_ib_routes *routes;     /* of this process, in the map */
+	struct vb_capture_ring *capture; /* of this process; NULL: nobody captures its packets */
 	/* By HCA port: its number in the map, VB_IB_NOWHERE: there is none. Entry 0 is unused. */
 	uint32_t port[VB_LINK_PORTS_MAX];
 };

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define VB_IB_MAP_MAGIC 0x56424942u
-#define VB_IB_MAP_VERSION 3u
+#define VB_IB_MAP_VERSION 4u
 #define VB_IB_PKEYS 32u
 #define VB_IB_GUIDS 8u
 #define VB_IB_LIDS 49152u      /* unicast LIDs: entries of a forwarding table */
@@ -116,6 +116,11 @@ enum vb_ib_fate {
 struct vb_ib_hop {
 	uint32_t out; /* the port it leaves... */
 	uint32_t in;  /* ... and the one that receives it; VB_IB_NOWHERE: that did not */
+	/* On that link: LIDs that a router gave it, 0: it has its own; the lane; routers that it
+	 * has passed. */
+	uint16_t slid, dlid;
+	uint8_t vl, routers;
+	uint8_t rsv[2];
 };
 
 struct vb_ib_route {

@@ -39,18 +39,28 @@ struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_ke
 				uint8_t in_port, uint32_t out)
 {
 	const struct vb_ib_map_port *ports = vb_ib_map_ports(m), *p = &ports[out];
+	struct vb_ib_branch b = {.hop = {.out = VB_IB_NOWHERE, .in = VB_IB_NOWHERE}, .at = out};
+	uint8_t lane = vb_ib_lane(m, p, in_port, key->sl);
 	uint32_t peer = p->peer;
 
-	if (!p->may_send || peer >= m->port_cnt ||
-	    vb_ib_lane(m, p, in_port, key->sl) >= p->lane_cnt || key->mtu > p->mtu)
-		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_SENT_NOT, out};
+	b.fate = VB_IB_SENT_NOT;
+	if (!p->may_send || peer >= m->port_cnt || lane >= p->lane_cnt || key->mtu > p->mtu)
+		return b;
+	b.fate = VB_IB_BARRED_OUT;
 	if (p->enforces_out && !vb_pkey_passes(p->pkey, VB_IB_PKEYS, key->pkey))
-		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_BARRED_OUT, out};
+		return b;
+	b.hop.out = out;
+	b.hop.vl = lane;
+	b.at = peer;
+	b.fate = VB_IB_RECEIVED_NOT;
 	if (!ports[peer].may_receive)
-		return (struct vb_ib_branch){{out, VB_IB_NOWHERE}, VB_IB_RECEIVED_NOT, peer};
-	if (ports[peer].enforces_in && !vb_pkey_is_member(ports[peer].pkey, VB_IB_PKEYS, key->pkey))
-		return (struct vb_ib_branch){{out, peer}, VB_IB_BARRED_IN, peer};
-	return (struct vb_ib_branch){{out, peer}, VB_IB_PASSES, peer};
+		return b;
+	b.hop.in = peer;
+	b.fate =
+	    ports[peer].enforces_in && !vb_pkey_is_member(ports[peer].pkey, VB_IB_PKEYS, key->pkey)
+		? VB_IB_BARRED_IN
+		: VB_IB_PASSES;
+	return b;
 }
 
 /* Over the cable of port @out. */
@@ -67,6 +77,11 @@ static bool cross_link(struct walk *w, uint32_t out)
 	if (b.hop.out != VB_IB_NOWHERE) {
 		if (w->r->mtu > ports[out].mtu)
 			w->r->mtu = ports[out].mtu;
+		b.hop.routers = (uint8_t)w->r->router_cnt;
+		if (w->r->router_cnt) {
+			b.hop.slid = w->r->slid;
+			b.hop.dlid = w->r->dlid;
+		}
 		w->r->hop[w->r->hop_cnt++] = b.hop;
 	}
 	if (b.fate != VB_IB_PASSES) {

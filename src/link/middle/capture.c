@@ -29,10 +29,36 @@ static uint64_t ring_put(struct vb_capture_ring *r, uint64_t pos, const void *p,
 	return pos + len;
 }
 
+void vb_capture_put(struct vb_capture_ring *ring, struct vb_capture_rec *rec,
+		    const struct vb_seg *seg, uint32_t seg_cnt)
+{
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED), pos = head;
+	uint32_t left;
+
+	rec->len = 0;
+	for (uint32_t i = 0; i < seg_cnt && rec->len < CAPTURE_BYTES_MAX; i++)
+		rec->len += seg[i].len;
+	if (rec->len > CAPTURE_BYTES_MAX)
+		rec->len = CAPTURE_BYTES_MAX;
+	rec->rec_len = (uint32_t)sizeof *rec + ((rec->len + 7) & ~7u);
+	/* The bytes below may overwrite an old record only after a reader can see, by the head of
+	 * the record before this one, that this region is being written. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pos = ring_put(ring, pos, rec, sizeof *rec);
+	left = rec->len;
+	for (uint32_t i = 0; i < seg_cnt && left != 0; i++) {
+		uint32_t n = seg[i].len < left ? seg[i].len : left;
+
+		pos = ring_put(ring, pos, seg[i].p, n);
+		left -= n;
+	}
+	__atomic_store_n(&ring->records, ring->records + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->head, head + rec->rec_len, __ATOMIC_RELEASE);
+}
+
 void vb_capture_write(struct vb_capture_ring *ring, const struct vb_link_tap *t,
 		      uint64_t realtime_ns)
 {
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED), pos = head;
 	struct vb_capture_rec rec = {.time_ns = realtime_ns,
 				     .src = t->udp.src,
 				     .dst = t->udp.dst,
@@ -45,24 +71,6 @@ void vb_capture_write(struct vb_capture_ring *ring, const struct vb_link_tap *t,
 				     .sent = t->sent,
 				     .port = t->port,
 				     .mark = t->mark};
-	uint32_t left;
 
-	for (uint32_t i = 0; i < t->seg_cnt && rec.len < CAPTURE_BYTES_MAX; i++)
-		rec.len += t->seg[i].len;
-	if (rec.len > CAPTURE_BYTES_MAX)
-		rec.len = CAPTURE_BYTES_MAX;
-	rec.rec_len = (uint32_t)sizeof rec + ((rec.len + 7) & ~7u);
-	/* The bytes below may overwrite an old record only after a reader can see, by the head of
-	 * the record before this one, that this region is being written. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	pos = ring_put(ring, pos, &rec, sizeof rec);
-	left = rec.len;
-	for (uint32_t i = 0; i < t->seg_cnt && left != 0; i++) {
-		uint32_t n = t->seg[i].len < left ? t->seg[i].len : left;
-
-		pos = ring_put(ring, pos, t->seg[i].p, n);
-		left -= n;
-	}
-	__atomic_store_n(&ring->records, ring->records + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->head, head + rec.rec_len, __ATOMIC_RELEASE);
+	vb_capture_put(ring, &rec, t->seg, t->seg_cnt);
 }

@@ -36,6 +36,11 @@ struct vb_capture_ring {
 	uint8_t data[VB_CAPTURE_RING_BYTES];
 };
 
+/* Writes a record with @rec, whose lengths are filled in here, and the bytes of @seg. */
+void vb_capture_put(struct vb_capture_ring *ring, struct vb_capture_rec *rec,
+		    const struct vb_seg *seg, uint32_t seg_cnt);
+
+/* The same of a packet that was tapped. */
 void vb_capture_write(struct vb_capture_ring *ring, const struct vb_link_tap *t,
 		      uint64_t realtime_ns);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MADs as packets of a link, where a cable leads to another fabric: LRH, GRH if there is one, BTH,
- * DETH, the MAD, ICRC and VCRC. SMPs on a directed part of their route have the permissive LID at
- * both ends. Packets that come are hostile: each length, CRC and header is checked.
- * IBA 13.5.3, 14.2.2, 7.8; items FAB-12, LNK-01 to LNK-10, LNK-12, LNK-13
+ * MADs as packets of a link, where a cable leads to another fabric, and for captures: LRH, GRH if
+ * there is one, BTH, DETH, the MAD, ICRC and VCRC. SMPs on a directed part of their route have the
+ * permissive LID at both ends. Packets that come are hostile: each length, CRC and header is
+ * checked. IBA 13.5.3, 14.2.2, 7.8; items FAB-12, LNK-01 to LNK-10, LNK-12, LNK-13
  */
 #include "mgmt/subnet/priv.h"
 
@@ -103,8 +103,11 @@ int vb_subnet_mad_parse(struct vb_subnet_mad *m, const uint8_t *in, uint32_t len
 	    (len == VB_SMP_LEN) != (lrh.lnh == VB_LNH_LOCAL) ||
 	    vb_vcrc(in, len - VB_VCRC_LEN) != vb_vcrc_get(in + len - VB_VCRC_LEN))
 		return -EBADMSG;
-	*m = (struct vb_subnet_mad){
-	    .on_qp0 = lrh.vl == VB_VL_MGMT, .sl = lrh.sl, .slid = lrh.slid, .dlid = lrh.dlid};
+	*m = (struct vb_subnet_mad){.on_qp0 = lrh.vl == VB_VL_MGMT,
+				    .vl = lrh.vl,
+				    .sl = lrh.sl,
+				    .slid = lrh.slid,
+				    .dlid = lrh.dlid};
 	if (lrh.lnh == VB_LNH_GLOBAL) {
 		/* SMPs have none. LNK-13 */
 		if (m->on_qp0 || !grh_read(m, in + at, lrh.words))

@@ -21,14 +21,19 @@ static bool lid_is_of(const struct vb_port_info *p, uint16_t lid)
 	return p->lid != 0 && lid >= p->lid && lid < p->lid + (1u << p->lmc);
 }
 
-/* The lane that the MAD takes out of @out. False: none. LNK-12, LNK-22 */
-static bool lane_is_there(const struct vb_subnet *s, const struct vb_subnet_mad *m,
-			  struct vb_subnet_place out, uint8_t in_port)
+/* Gives the MAD the lane that it takes out of @out. False: there is none. LNK-12, LNK-22 */
+static bool lane_take(const struct vb_subnet *s, struct vb_subnet_mad *m,
+		      struct vb_subnet_place out, uint8_t in_port)
 {
 	const struct vb_sma_port *p = &s->node[out.node].sma.port[out.port];
 	const struct vb_sl2vl *map = &p->sl2vl[vb_subnet_is_switch(s, out.node) ? in_port : 0];
+	int lane = m->on_qp0 ? VB_VL_MGMT : vb_sl2vl_lane(map, m->sl, p->link->config.data_cnt);
 
-	return m->on_qp0 || vb_sl2vl_lane(map, m->sl, p->link->config.data_cnt) >= 0;
+	if (lane < 0)
+		return false;
+	m->vl = (uint8_t)lane;
+	VB_ASSERT_ALL(m->on_qp0 == (m->vl == VB_VL_MGMT));
+	return true;
 }
 
 static uint32_t words_of(const struct vb_subnet_mad *m)
@@ -36,9 +41,17 @@ static uint32_t words_of(const struct vb_subnet_mad *m)
 	return WORDS + (m->has_grh ? GRH_WORDS : 0);
 }
 
-/* The MAD comes in by port @in. True: it is there now. */
-static bool link_receive(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place in,
-			 vb_time now)
+static void tell_seen(const struct vb_subnet *s, const struct vb_subnet_place *out,
+		      const struct vb_subnet_place *in, const struct vb_subnet_mad *m)
+{
+	VB_ASSERT_ALL(out || in);
+	if (s->seen)
+		s->seen(s->seen_ctx, out, in, m);
+}
+
+/* The MAD comes in by port @in. False: in the state that it has, the port takes none. */
+static bool port_takes(struct vb_subnet *s, const struct vb_subnet_mad *m,
+		       struct vb_subnet_place in)
 {
 	struct vb_subnet_port *to = vb_subnet_port(s, in);
 
@@ -48,6 +61,15 @@ static bool link_receive(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb
 	}
 	to->link.counters.rcv_data += words_of(m);
 	to->link.counters.rcv_packets++;
+	return true;
+}
+
+/* The port has taken it. True: it is there now. */
+static bool port_lets_in(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place in,
+			 vb_time now)
+{
+	struct vb_subnet_port *to = vb_subnet_port(s, in);
+
 	if (!m->on_qp0 && to->link.state == VB_LINK_ARMED &&
 	    vb_ib_port_link_event(&to->link, VB_LINK_DATA_CAME, now) == 0)
 		vb_subnet_link_changed(s, in, now);
@@ -55,28 +77,16 @@ static bool link_receive(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb
 	return !vb_subnet_bars(s, m, in, false, now);
 }
 
-/* To another fabric, whose walk goes on when it has come there. */
-static void link_leave(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place out,
-		       uint8_t in_port)
-{
-	const struct vb_sma_port *p = &s->node[out.node].sma.port[out.port];
-	const struct vb_sl2vl *map = &p->sl2vl[vb_subnet_is_switch(s, out.node) ? in_port : 0];
-
-	m->vl =
-	    m->on_qp0 ? VB_VL_MGMT : (uint8_t)vb_sl2vl_lane(map, m->sl, p->link->config.data_cnt);
-	if (s->leave)
-		s->leave(s->away_ctx, out, m);
-}
-
 /* Over the cable of port @out. True: the MAD is at its other end now. */
 static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place out,
 		       uint8_t in_port, vb_time now)
 {
 	struct vb_subnet_port *from = vb_subnet_port(s, out);
+	bool arrives;
 
 	VB_ASSERT_ALL(from->has_cable && vb_subnet_port(s, from->peer)->has_cable);
 
-	if (!vb_link_may_send(from->link.state, !m->on_qp0) || !lane_is_there(s, m, out, in_port)) {
+	if (!vb_link_may_send(from->link.state, !m->on_qp0) || !lane_take(s, m, out, in_port)) {
 		from->link.counters.xmit_discards++;
 		return false;
 	}
@@ -85,10 +95,15 @@ static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_s
 	from->link.counters.xmit_data += words_of(m);
 	from->link.counters.xmit_packets++;
 	if (from->is_away) {
-		link_leave(s, m, out, in_port);
+		tell_seen(s, &out, NULL, m);
+		/* To another fabric, whose walk goes on when it has come there. */
+		if (s->leave)
+			s->leave(s->away_ctx, out, m);
 		return false;
 	}
-	return link_receive(s, m, from->peer, now);
+	arrives = port_takes(s, m, from->peer);
+	tell_seen(s, &out, arrives ? &from->peer : NULL, m);
+	return arrives && port_lets_in(s, m, from->peer, now);
 }
 
 /* The packet is at the node, or at port 0 of the switch, of which LID it has. */
@@ -231,8 +246,11 @@ bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 bool vb_subnet_enter(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 {
 	bool directed = is_directed(m), by_lid = !directed || m->dlid != VB_LID_PERMISSIVE;
-	bool arrives = link_receive(s, m, m->at, now);
+	bool arrives = port_takes(s, m, m->at);
 
+	if (arrives)
+		tell_seen(s, NULL, &m->at, m);
+	arrives = arrives && port_lets_in(s, m, m->at, now);
 	if (arrives && by_lid)
 		arrives = walk_by_lid(s, m, false, now);
 	if (arrives && directed)

@@ -108,7 +108,8 @@ int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size)
 {
 	struct vb_fault_link_config cfg = {
 	    .lower = e->link,
-	    .tap = vb_engine_tap,
+	    /* A packet that is dropped here does not come to a port of a fabric. */
+	    .tap = e->broker.fabric ? NULL : vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
 	    .queue_idle = e->broker.queue_idle,
 	    .hit = on_hit,

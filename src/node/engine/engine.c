@@ -358,6 +358,7 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 		cfg.fabric = e->broker.fabric;
 		cfg.carrier = e->broker.carrier;
 		cfg.port_of_path = link_port_of_path;
+		cfg.tap = NULL; /* link/ib/ib.h shows the packets: it knows their ways */
 	}
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
 		cfg.ifindex[i + 1] = e->devices.device[i].ifindex;

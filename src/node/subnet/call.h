@@ -46,11 +46,36 @@ enum vb_subnet_op {
 	 * none.
 	 */
 	VB_SUBNET_SLOT_SHOW,
+	/* For a capture: @text is a node, or empty; the descriptors of enum vb_subnet_observed come
+	 * back, and with a node @token: number of its port 0 in the map, above that of its ports.
+	 */
+	VB_SUBNET_OBSERVE,
+	/* @body has a bit for each slot whose memory the caller has. That of others comes back, as
+	 * many as fit: @slots are their numbers, @token is 1 where there are more. */
+	VB_SUBNET_OBSERVE_SLOTS,
+	/* Packets are captured from now on (@number 1), or no longer (0), for this connection. */
+	VB_SUBNET_CAPTURE,
 };
 
 /* The descriptors that come with the answer of ADAPTER: the memory of the slot, that of the node
  * with the device table, that of all nodes, and the map of the fabric (link/ib/map.h). */
 enum { VB_SUBNET_SLOT, VB_SUBNET_NODE, VB_SUBNET_COMMON, VB_SUBNET_MAP, VB_SUBNET_FD_CNT };
+
+/* The descriptors that come with the answer of OBSERVE: the ring of the fabric's process
+ * (link/ib/capture.h), the names of the nodes, and the map of the fabric. */
+enum vb_subnet_observed {
+	VB_SUBNET_RING,
+	VB_SUBNET_NAMES,
+	VB_SUBNET_OBSERVED_MAP,
+	VB_SUBNET_OBSERVED_CNT
+};
+
+#define VB_SUBNET_KNOWN_LEN (256 / 8) /* the bits of OBSERVE_SLOTS */
+
+/* The memory with the names of nodes has one of these for each. */
+struct vb_subnet_name {
+	char text[VB_SUBNET_NODE_MAX];
+};
 
 struct vb_subnet_call {
 	uint32_t version, op;
@@ -70,6 +95,7 @@ struct vb_subnet_answer {
 	union {
 		char text[256];
 		uint8_t body[VB_UMAD_REG2_LEN];
+		uint8_t slots[VB_BROKER_FDS_MAX];
 	};
 };
 

@@ -2,6 +2,7 @@
 /* The loop of a fabric's process, and the calls on its connections, see daemon.h. epoll(7) */
 #include "node/host/clock.h"
 #include "node/subnet/adapter/adapter.h"
+#include "node/subnet/capture/capture.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/live/live.h"
 #include "node/subnet/state.h"
@@ -212,6 +213,7 @@ static void seat_leave(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 static void conn_close(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 {
 	vb_subnet_slot_release(d, c);
+	vb_subnet_observe_leave(d, c);
 	vb_subnet_cm_leave(c);
 	seat_leave(d, c->seat);
 	c->seat = NULL;
@@ -307,6 +309,12 @@ static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 		return vb_subnet_views_ask(d, call->number, &answer->token, back);
 	case VB_SUBNET_SLOT_SHOW:
 		return vb_subnet_slot_show(d, call->number, answer, back);
+	case VB_SUBNET_OBSERVE:
+		return vb_subnet_observe_begin(d, c, answer, back);
+	case VB_SUBNET_OBSERVE_SLOTS:
+		return vb_subnet_observe_give(d, call, answer, back);
+	case VB_SUBNET_CAPTURE:
+		return vb_subnet_capture_switch(d, c, call->number != 0);
 	case VB_SUBNET_DOWN:
 		d->is_ending = true;
 		return 0;
@@ -322,7 +330,8 @@ static bool call_is_whole(const struct vb_subnet_call *call, ssize_t n)
 	    call->len != (size_t)n - VB_SUBNET_CALL_HEADER)
 		return false;
 	return (call->op != VB_SUBNET_ATTACH && call->op != VB_SUBNET_COMMAND &&
-		call->op != VB_SUBNET_ADAPTER && call->op != VB_SUBNET_CM) ||
+		call->op != VB_SUBNET_ADAPTER && call->op != VB_SUBNET_CM &&
+		call->op != VB_SUBNET_OBSERVE) ||
 	       (call->len > 0 && call->len <= sizeof call->text && call->text[call->len - 1] == 0);
 }
 

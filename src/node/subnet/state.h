@@ -18,6 +18,7 @@
 struct vb_subnet_daemon;
 struct vb_subnet_adapter;
 struct vb_subnet_addresses;
+struct vb_subnet_capture;
 struct vb_subnet_live;
 struct vb_subnet_cm;
 
@@ -81,6 +82,7 @@ struct vb_subnet_conn {
 	struct vb_subnet_cm *cm;     /* its calls are those of node/cm/call.h; NULL: they are not */
 	bool watches;                /* watch.h... */
 	uint32_t lines_lost;         /* ... and was too slow for so many lines */
+	bool observes, captures;     /* capture/capture.h */
 	pid_t pid;                   /* who makes the calls of cm */
 	char comm[16];
 };
@@ -106,6 +108,7 @@ struct vb_subnet_daemon {
 	uint32_t real_time;                    /* see vb_subnet_daemon_set_real_time() */
 	struct vb_subnet_live *live;           /* with it, and with an adapter; else NULL */
 	struct vb_subnet_addresses *addresses; /* of IP, cm/env.c */
+	struct vb_subnet_capture *capture;     /* NULL: nobody observes */
 	struct vb_list tunnels;                /* tunnel/tunnel.h... */
 	vb_time tunnels_due;                   /* ... whose next period begins then */
 	bool far_changed;                      /* what they tell of addresses may be another now */

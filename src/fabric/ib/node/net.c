@@ -124,6 +124,13 @@ static void port_arm(struct vb_ib_net *n, struct vb_ib_net_port *p)
 	vb_heap_set(&n->due, &p->due, vb_port_poll_timeout(p->line));
 }
 
+static void frame_show(const struct vb_ib_net *n, uint32_t number, bool sent,
+		       const struct vb_frame *f)
+{
+	if (__builtin_expect(n->tap.seen != NULL, 0))
+		n->tap.seen(n->tap.ctx, number, sent, f, n->now);
+}
+
 /* Asks the node of a port whose cable is free for the next frame, and puts that on the cable. */
 static void port_pull(struct vb_ib_net *n, struct vb_port *p)
 {
@@ -135,6 +142,7 @@ static void port_pull(struct vb_ib_net *n, struct vb_port *p)
 	f = node->ops->poll_transmit(node, p->number, n->now);
 	p->pulled = false;
 	if (f) {
+		frame_show(n, p->id, true, f);
 		vb_port_serialise(p, f, n->now);
 		vb_cable_handle_packet(&p->cable, f, n->now);
 	}
@@ -167,6 +175,7 @@ static void port_run(struct vb_ib_net *n, struct vb_ib_net_port *p)
 			continue;
 		}
 		VB_ASSERT_ALL(far->owner && far != p->line);
+		frame_show(n, p->far, false, f);
 		far->owner->ops->handle_packet(far->owner, far->number, f, n->now);
 		ports_serve(n);
 	}
@@ -266,6 +275,7 @@ void vb_ib_net_arrive(struct vb_ib_net *n, uint32_t number, struct vb_frame *f)
 	struct vb_port *line = n->port[number].line;
 
 	VB_ASSERT_ALL(n->port[number].is_away && line->owner);
+	frame_show(n, number, false, f);
 	line->owner->ops->handle_packet(line->owner, line->number, f, n->now);
 	ports_serve(n);
 }

@@ -37,6 +37,13 @@ struct vb_ib_net_port {
 	struct vb_cable_hooks hooks;
 };
 
+/* Frames at ports, for a capture. */
+struct vb_ib_net_tap {
+	/* The frame has left by port @number, or else has come to it. NULL: nobody looks. */
+	void (*seen)(void *ctx, uint32_t number, bool sent, const struct vb_frame *f, vb_time now);
+	void *ctx;
+};
+
 struct vb_ib_net {
 	struct vb_ib_net_config cfg;
 	struct vb_frame_pool pool;
@@ -47,6 +54,7 @@ struct vb_ib_net {
 	struct vb_frame_fifo away; /* frames that have left by cables which lead away */
 	struct vb_ib_net_port *port;
 	struct vb_ib_end *end; /* by number */
+	struct vb_ib_net_tap tap;
 };
 
 /* No nodes, and time begins at 0. -ENOMEM: nothing is left behind. */

@@ -47,6 +47,7 @@ static int fabric_describe(struct vb_broker_client *c, uint32_t slot, int fd)
 		return -EPROTO;
 	c->carrier = f->map->carrier;
 	f->routes = vb_ib_map_routes(f->map, slot);
+	f->capture = &c->shm->capture;
 	for (uint32_t i = 0; i < VB_LINK_PORTS_MAX; i++)
 		f->port[i] = VB_IB_NOWHERE;
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)

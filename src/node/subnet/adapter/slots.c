@@ -6,6 +6,7 @@
 #include "link/memory.h"
 #include "node/host/clock.h"
 #include "node/host/error_hints.h"
+#include "node/subnet/capture/capture.h"
 #include "node/subnet/live/live.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ void vb_subnet_seat_close(struct vb_subnet_seat *s)
 	s->host_fd = -1;
 }
 
-static int slot_make(struct vb_subnet_slot *s, uint32_t k)
+static int slot_make(struct vb_subnet_slot *s, uint32_t k, bool is_captured)
 {
 	uint16_t first;
 	void *p;
@@ -127,17 +128,18 @@ static int slot_make(struct vb_subnet_slot *s, uint32_t k)
 	s->shm->version = VB_SHM_VERSION;
 	s->shm->slot = k;
 	s->shm->qpn_next = first;
+	s->shm->capture.enabled = is_captured;
 	return 0;
 }
 
-static int slot_choose(struct vb_subnet_adapter *a)
+static int slot_choose(struct vb_subnet_adapter *a, bool is_captured)
 {
 	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++) {
 		int rc;
 
 		if (a->slot[k].owner)
 			continue;
-		rc = a->slot[k].shm ? 0 : slot_make(&a->slot[k], k);
+		rc = a->slot[k].shm ? 0 : slot_make(&a->slot[k], k, is_captured);
 		return rc ? rc : (int)k;
 	}
 	return -ENOSPC;
@@ -199,7 +201,7 @@ int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 	rc = vb_subnet_adapter_need(d);
 	if (!rc)
 		rc = seat_open(d, c->seat);
-	k = rc ? rc : slot_choose(d->adapter);
+	k = rc ? rc : slot_choose(d->adapter, vb_subnet_is_captured(d));
 	if (k == -ENOSPC) {
 		snprintf(answer->text, sizeof answer->text,
 			 "all 253 slots of the fabric '%s' are taken; end one of its programs",

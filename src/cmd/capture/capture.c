@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `verbena capture`: writes what the adapter sends and receives, for all processes of the host and
- * in the order of time, as pcapng. Each process has a ring of its own (link/middle/capture.h); this
- * merges them.
+ * `verbena capture`: writes what the adapter sends and receives, for all processes of the host, or
+ * what passes the ports of an InfiniBand fabric, in the order of time as pcapng. Each process has a
+ * ring of its own (link/middle/capture.h); this merges them.
  */
-#include "cmd/cmd.h"
-#include "cmd/observe/capture_page.h"
-#include "cmd/observe/capture_rates.h"
-#include "export/pcapng.h"
-#include "node/broker/broker.h"
-#include "node/client/ring_reader.h"
+#include "cmd/capture/capture.h"
 #include "node/host/clock.h"
-#include "traffic/comment/fault.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -35,8 +29,10 @@
 #define SETTLE_NS (6 * VB_MSEC)
 #define SECONDS_MAX 1e9
 #define COUNT_MAX 1e15
+#define PORT_MAX 254
+#define FABRIC_DEFAULT "ib0"
 
-enum { OPT_COUNT, OPT_SECONDS, OPT_READ, OPT_REPORT };
+enum { OPT_COUNT, OPT_SECONDS, OPT_READ, OPT_REPORT, OPT_FABRIC, OPT_NODE, OPT_PORT, OPT_FLOW };
 
 static const struct vb_cmd_option options[] = {
     [OPT_COUNT] = {'c', "count", "COUNT", "stop after COUNT packets"},
@@ -44,77 +40,15 @@ static const struct vb_cmd_option options[] = {
     [OPT_READ] = {'r', "read", "FILE", "do not capture: read FILE; once more for the other end's"},
     [OPT_REPORT] = {0, "report", "FILE",
 		    "write a page for a browser: charts, and the packets one by one"},
+    [OPT_FABRIC] = {0, "fabric", "NAME", "what passes the ports of an InfiniBand fabric"},
+    [OPT_NODE] = {0, "node", "NODE", "only the ports of this node (of " FABRIC_DEFAULT ")"},
+    [OPT_PORT] = {0, "port", "PORT", "only this port of the node"},
+    [OPT_FLOW] = {0, "flow-control", NULL, "flow control packets of a fabric in real time as well"},
     {0},
 };
 
-struct capture {
-	const struct vb_cmd *cmd;
-	const char *path;
-	FILE *file;
-	struct vb_capture_pages pages;
-	uint64_t limit;   /* packets */
-	vb_time deadline; /* CLOCK_MONOTONIC */
-	vb_time slots_due;
-	struct vb_pcapng out;
-	struct vb_broker_observer o;
-	bool has_reader[VB_SLOT_CNT];
-	uint32_t reader_cnt;
-	struct vb_ring_reader *reader[VB_SLOT_CNT]; /* reader_cnt of them, in no order */
-	struct vb_capture_rates rates;
-	uint64_t ahead_ns; /* CLOCK_REALTIME, of CLOCK_MONOTONIC */
-	uint64_t captured, lost;
-	struct {
-		bool known;
-		uint32_t interface;
-		uint64_t captured;
-	} port[VB_HCA_PORTS_MAX + 1];
-};
-
-static int add_interface(struct capture *c, uint32_t port)
-{
-	static struct vb_host_shm host;
-
-	vb_host_read(c->o.host, &host);
-	const struct vb_device *d = &host.device[port - 1];
-	c->port[port].known = true;
-	c->port[port].interface = c->out.interface_cnt;
-	return vb_pcapng_interface(&c->out, d->name, d->ifname, (uint64_t)d->speed_mbps * 1000000,
-				   VB_PCAPNG_IP);
-}
-
-static int write_packet(struct capture *c, const struct vb_ring_reader *r)
-{
-	const struct vb_capture_rec *rec = &r->rec;
-	uint32_t port = rec->port >= 1 && rec->port <= VB_HCA_PORTS_MAX ? rec->port : 1;
-	struct vb_udp_frame frame = {
-	    .src = rec->src,
-	    .dst = rec->dst,
-	    .flow_label = rec->flow_label,
-	    .sport = rec->sport,
-	    .dport = rec->dport,
-	    .ip_id = rec->ip_id,
-	    .traffic_class = rec->traffic_class,
-	    .hop_limit = rec->hop_limit,
-	    .payload = r->data,
-	    .payload_len = rec->len,
-	};
-	char comment[VB_FAULT_COMMENT_MAX + VB_CAPTURE_RATES_PER_PACKET * VB_RATE_COMMENT_MAX];
-	int rc = c->port[port].known ? 0 : add_interface(c, port);
-
-	if (!vb_fault_comment(rec->mark, comment))
-		comment[0] = 0;
-	vb_capture_rates_tell(&c->rates, rec->time_ns, c->ahead_ns, comment, sizeof comment);
-
-	if (!rc)
-		rc = vb_pcapng_packet(&c->out, c->port[port].interface, rec->time_ns,
-				      rec->sent != 0, &frame, comment[0] ? comment : NULL);
-	c->captured += !rc;
-	c->port[port].captured += !rc;
-	return rc;
-}
-
 /* Writes the packets up to time @until, the oldest first. */
-static int drain_rings(struct capture *c, uint64_t until)
+static int drain_rings(struct vb_capture *c, uint64_t until)
 {
 	while (c->captured < c->limit) {
 		struct vb_ring_reader *first = NULL;
@@ -128,7 +62,7 @@ static int drain_rings(struct capture *c, uint64_t until)
 		}
 		if (!first)
 			break;
-		int rc = write_packet(c, first);
+		int rc = c->source->write(c, first);
 		if (rc)
 			return rc;
 		vb_ring_reader_pop(first);
@@ -137,24 +71,32 @@ static int drain_rings(struct capture *c, uint64_t until)
 }
 
 /* Attaches to the rings of processes that are new. @from_start: their first packets are wanted. */
-static int find_rings(struct capture *c, bool from_start)
+static int find_rings(struct vb_capture *c, bool from_start)
 {
-	int rc = vb_broker_observe_slots(&c->o);
+	int rc = c->source->find(c);
 
-	for (int k = 0; !rc && k < VB_SLOT_CNT; k++) {
-		if (c->has_reader[k] || !c->o.slot[k])
+	for (uint32_t k = 0; !rc && k < VB_SLOT_CNT; k++) {
+		const struct vb_capture_ring *ring = c->source->ring(c, k);
+
+		if (c->has_reader[k] || !ring)
 			continue;
 		struct vb_ring_reader *r = malloc(sizeof *r);
 		if (!r)
 			return -ENOMEM;
-		vb_ring_reader_init(r, &c->o.slot[k]->capture, from_start);
+		vb_ring_reader_init(r, ring, from_start);
 		c->reader[c->reader_cnt++] = r;
 		c->has_reader[k] = true;
 	}
 	return rc;
 }
 
-static void release_rings(struct capture *c)
+static void look_aside(struct vb_capture *c, bool is_first)
+{
+	if (c->source->look)
+		c->source->look(c, is_first);
+}
+
+static void release_rings(struct vb_capture *c)
 {
 	for (uint32_t i = 0; i < c->reader_cnt; i++) {
 		c->lost += c->reader[i]->lost;
@@ -165,24 +107,22 @@ static void release_rings(struct capture *c)
 }
 
 /* The places of the rings are read before capturing starts, so nothing is missed in between. */
-static int attach_rings(struct capture *c)
+static int attach_rings(struct vb_capture *c)
 {
-	char why[512];
+	int rc;
 
-	if (vb_broker_observe(&c->o, true, why, sizeof why)) {
-		vb_cmd_error(c->cmd, "%s", why);
+	if (c->source->attach(c))
 		return 1;
-	}
-	int rc = find_rings(c, false);
-	vb_capture_rates_look(&c->rates, &c->o, false);
+	rc = find_rings(c, false);
+	look_aside(c, true);
 	if (!rc)
-		rc = vb_broker_capture(&c->o, true);
+		rc = c->source->turn(c, true);
 	if (rc)
-		vb_cmd_error(c->cmd, "lost the broker: %s", strerror(-rc));
+		vb_cmd_error(c->cmd, "lost what was to be captured: %s", strerror(-rc));
 	return rc ? 1 : 0;
 }
 
-static int write_failed(struct capture *c, int rc)
+static int write_failed(struct vb_capture *c, int rc)
 {
 	if (rc == -EPIPE)
 		return 0; /* the reader has seen enough */
@@ -191,12 +131,12 @@ static int write_failed(struct capture *c, int rc)
 }
 
 /* One round: new rings, packets. Returns 0 to go on, else 1 + the exit status. */
-static int capture_round(struct capture *c, vb_time now)
+static int capture_round(struct vb_capture *c, vb_time now)
 {
 	int rc;
 
 	c->ahead_ns = vb_clock_read(CLOCK_REALTIME) - now;
-	vb_capture_rates_look(&c->rates, &c->o, true);
+	look_aside(c, false);
 	rc = drain_rings(c, vb_clock_read(CLOCK_REALTIME) - SETTLE_NS);
 
 	if (rc)
@@ -206,16 +146,19 @@ static int capture_round(struct capture *c, vb_time now)
 	c->slots_due = now + SLOTS_NS;
 	if (find_rings(c, true) == 0)
 		return 0;
-	/* The broker has gone; the rings that are mapped still have their packets. */
+	/* The broker, or the fabric, has gone; the rings that are mapped still have their packets.
+	 */
 	rc = drain_rings(c, UINT64_MAX);
-	release_rings(c);
-	vb_broker_observe_end(&c->o);
 	if (rc)
 		return 1 + write_failed(c, rc);
+	if (!c->source->comes_back)
+		return 1;
+	release_rings(c);
+	c->source->detach(c);
 	return attach_rings(c) ? 2 : 0;
 }
 
-static int capture_loop(struct capture *c)
+static int capture_loop(struct vb_capture *c)
 {
 	sigset_t set;
 
@@ -241,33 +184,29 @@ static int capture_loop(struct capture *c)
 	/* Writes the packets captured up to now, also of processes that came last. First the rings
 	 * of ended processes: when nobody captures any more, the broker gives them away. */
 	(void)find_rings(c, true);
-	vb_capture_rates_look(&c->rates, &c->o, true);
+	look_aside(c, false);
 	int rc = drain_rings(c, UINT64_MAX);
-	(void)vb_broker_capture(&c->o, false);
+	(void)c->source->turn(c, false);
 	if (!rc)
 		rc = drain_rings(c, UINT64_MAX);
 	return rc ? write_failed(c, rc) : 0;
 }
 
-static int finish_capture(struct capture *c)
+static int finish_capture(struct vb_capture *c)
 {
-	uint64_t now = vb_clock_read(CLOCK_REALTIME);
-	int rc = 0;
+	int rc;
 
 	release_rings(c);
-	for (uint32_t port = 1; !rc && port <= VB_HCA_PORTS_MAX; port++)
-		if (c->port[port].known)
-			rc = vb_pcapng_statistics(&c->out, c->port[port].interface, now,
-						  c->port[port].captured, c->lost);
+	rc = c->source->finish(c, vb_clock_read(CLOCK_REALTIME));
 	if (!rc && fclose(c->file))
 		rc = -errno;
 	c->file = NULL;
-	vb_broker_observe_end(&c->o);
+	c->source->detach(c);
 	fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " lost\n", c->captured, c->lost);
 	return rc ? write_failed(c, rc) : 0;
 }
 
-static int open_output(struct capture *c)
+static int open_output(struct vb_capture *c)
 {
 	/* parse_options() has seen to the path; the analyser does not know what vb_cmd_usage()
 	 * returns. */
@@ -288,7 +227,7 @@ static int open_output(struct capture *c)
 	return 1;
 }
 
-static int take_option(struct capture *c, int option, const char *arg)
+static int take_option(struct vb_capture *c, int option, const char *arg)
 {
 	double n;
 
@@ -303,13 +242,21 @@ static int take_option(struct capture *c, int option, const char *arg)
 		c->pages.read[c->pages.read_cnt++] = arg;
 	} else if (option == OPT_REPORT) {
 		c->pages.page = arg;
+	} else if (option == OPT_FABRIC) {
+		c->fabric = arg;
+	} else if (option == OPT_NODE) {
+		c->node = arg;
+	} else if (option == OPT_FLOW) {
+		c->with_flow = true;
+	} else if (option == OPT_PORT && vb_cmd_number(arg, 1, PORT_MAX, &n)) {
+		c->port = (uint32_t)n;
 	} else {
 		return vb_cmd_usage(c->cmd, "'%s' is no positive number", arg);
 	}
 	return 0;
 }
 
-static int parse_options(struct capture *c, int argc, char **argv)
+static int parse_options(struct vb_capture *c, int argc, char **argv)
 {
 	const char *arg;
 	int i;
@@ -331,6 +278,15 @@ static int parse_options(struct capture *c, int argc, char **argv)
 		return vb_cmd_usage(c->cmd, "--read is for --report: say what page to write");
 	if (c->pages.read_cnt && (c->path || c->limit != UINT64_MAX || c->deadline != VB_NEVER))
 		return vb_cmd_usage(c->cmd, "either capture, or --read what was captured");
+	if (c->port && !c->node)
+		return vb_cmd_usage(c->cmd, "--port is one of a node: say which, by --node");
+	if (c->with_flow && !c->node && !c->fabric)
+		return vb_cmd_usage(c->cmd,
+				    "--flow-control is of a fabric: say which, by --fabric");
+	if (c->node && !c->fabric)
+		c->fabric = FABRIC_DEFAULT;
+	if (c->fabric && c->pages.page)
+		return vb_cmd_usage(c->cmd, "--report is a page of RoCEv2, not of a fabric");
 	if (c->pages.read_cnt)
 		return 0;
 	if (c->path && c->pages.page && strcmp(c->path, "-") == 0)
@@ -338,7 +294,7 @@ static int parse_options(struct capture *c, int argc, char **argv)
 	return c->path ? 0 : vb_cmd_usage(c->cmd, "no file to write");
 }
 
-static int capture_to_file(struct capture *c)
+static int capture_to_file(struct vb_capture *c)
 {
 	int rc = open_output(c), end;
 
@@ -347,9 +303,8 @@ static int capture_to_file(struct capture *c)
 	if (rc)
 		return rc;
 	rc = vb_pcapng_begin(&c->out, c->file, "verbena " VERBENA_VERSION);
-	for (uint32_t i = 0; !rc && i < c->o.host->device_cnt; i++)
-		if (c->o.host->device[i].ifindex)
-			rc = add_interface(c, i + 1);
+	if (!rc)
+		rc = c->source->begin(c);
 	if (!rc && fflush(c->file))
 		rc = -errno;
 	if (rc)
@@ -363,11 +318,12 @@ static int capture_to_file(struct capture *c)
 
 static int run_capture(const struct vb_cmd *cmd, int argc, char **argv)
 {
-	static struct capture c;
+	static struct vb_capture c;
 	int rc;
 
-	c = (struct capture){.cmd = cmd, .limit = UINT64_MAX, .deadline = VB_NEVER};
+	c = (struct vb_capture){.cmd = cmd, .limit = UINT64_MAX, .deadline = VB_NEVER};
 	rc = parse_options(&c, argc, argv);
+	c.source = c.fabric ? &vb_capture_fabric : &vb_capture_host;
 	/* Before anything is captured: whether there can be a page of it. */
 	if (!rc && c.pages.page)
 		rc = vb_capture_page_check(cmd, &c.pages);
@@ -382,10 +338,11 @@ static int run_capture(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_capture = {
     .name = "capture",
-    .arguments = "FILE [-c COUNT] [-t SECONDS] [--report FILE] | -r FILE [-r FILE] --report FILE",
+    .arguments = "FILE [-c COUNT] [-t SECONDS] [--report FILE] | FILE --fabric NAME [--node NODE] "
+		 "[--port PORT] | -r FILE [-r FILE] --report FILE",
     .text =
-	"Writes the packets of the adapter to a pcapng file, or to stdout with '-'; or a page of "
-	"captures.",
+	"Writes the packets of the adapter, or of an InfiniBand fabric, to a pcapng file, or to "
+	"stdout with '-'; or a page of captures.",
     .options = options,
     .run = run_capture,
 };

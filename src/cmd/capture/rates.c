@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rates of QPs in captures, see capture_rates.h. */
-#include "cmd/observe/capture_rates.h"
+/* Rates of QPs in captures, see rates.h. */
+#include "cmd/capture/rates.h"
 
 #include "core/cc/settings.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The page of captures, see capture_page.h. */
-#include "cmd/observe/capture_page.h"
+/* The page of captures, see page.h. */
+#include "cmd/capture/page.h"
 
 #include "cmd/whole_file.h"
 #include "explain/text/words.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena capture --report`: the page (cmd/page/page.h) of what one or two captures saw. */
-#ifndef VB_CMD_OBSERVE_CAPTURE_PAGE_H
-#define VB_CMD_OBSERVE_CAPTURE_PAGE_H
+#ifndef VB_CMD_CAPTURE_PAGE_H
+#define VB_CMD_CAPTURE_PAGE_H
 
 #include "cmd/cmd.h"
 #include "cmd/page/page.h"
@@ -18,7 +18,7 @@ int vb_capture_page_check(const struct vb_cmd *cmd, const struct vb_capture_page
 /* Reads the captures and writes the page. The same. */
 int vb_capture_page(const struct vb_cmd *cmd, const struct vb_capture_pages *c);
 
-/* QPs that timed out or heard NAKs, as the steps of the traffic tell (capture_story.c). */
+/* QPs that timed out or heard NAKs, as the steps of the traffic tell (story.c). */
 #define VB_CAPTURE_STORIES_MAX 64u
 struct vb_capture_story {
 	uint32_t connection, side;

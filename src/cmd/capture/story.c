@@ -3,7 +3,7 @@
  * QPs that timed out or were sent NAKs, as captured packets tell: each as rows, as `verbena
  * explain` has them of live ones.
  */
-#include "cmd/observe/capture_page.h"
+#include "cmd/capture/page.h"
 
 #include "base/psn.h"
 #include "wire/hdr.h"

@@ -3,8 +3,8 @@
  * A capture's notes of the rates that congestion control allows QPs (traffic/comment/rate.h):
  * samples of all processes, each a comment at the next packet that is written.
  */
-#ifndef VB_CMD_OBSERVE_CAPTURE_RATES_H
-#define VB_CMD_OBSERVE_CAPTURE_RATES_H
+#ifndef VB_CMD_CAPTURE_RATES_H
+#define VB_CMD_CAPTURE_RATES_H
 
 #include "export/pcapng.h"
 #include "node/broker/broker.h"
