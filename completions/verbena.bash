@@ -313,7 +313,7 @@ _verbena()
 		-o | --out)
 			_filedir -d
 			;;
-		--svg)
+		--svg | --html)
 			_filedir
 			;;
 		--color)
@@ -321,7 +321,7 @@ _verbena()
 			;;
 		*)
 			if [[ " ${COMP_WORDS[*]} " == *" show "* ]]; then
-				COMPREPLY=($(compgen -W '--name --route --sl --pkey --path-bits --interval --compact --json --svg --color --help' -- "$cur"))
+				COMPREPLY=($(compgen -W '--name --route --sl --pkey --path-bits --interval --compact --json --svg --html --color --help' -- "$cur"))
 				return
 			fi
 			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink relink tunnel untunnel error --name --foreground --sm --real-time --part --engine --out --group --help' -- "$cur"))

@@ -10,5 +10,7 @@
 extern const unsigned char vb_page_head[], vb_page_tail[];
 /* The queues of a QP: src/export/queues, cmd/queues/queues.h. */
 extern const unsigned char vb_queues_page_head[], vb_queues_page_tail[];
+/* A fabric: src/export/fabric/page, cmd/fabric/show. */
+extern const unsigned char vb_fabric_page_head[], vb_fabric_page_tail[];
 
 #endif

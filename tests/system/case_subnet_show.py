@@ -5,6 +5,7 @@ import os
 import re
 import xml.etree.ElementTree
 
+import browser
 from case_subnet import Fabric, need
 from case_subnet_router import TWO, write
 from case_subnet_verbs import both, start
@@ -183,11 +184,100 @@ def a_drawing(context):
         need(drawn(f, "--color", "rate")[0].get("class") == "fabric by-rate", "it has not the colors of rates")
         for arguments, status, text in ((["--svg", "/nowhere/x.svg"], 1, "cannot write /nowhere/x.svg: No such file"),
                                         (["--svg", "x", "H-0000"], 2, "--svg shows a whole fabric"),
-                                        (["--svg", "x", "H-0000", "1"], 2, "--svg draws a whole fabric"),
-                                        (["--color", "rate"], 2, "--color goes with --svg"),
+                                        (["--svg", "x", "H-0000", "1"], 2, "--svg and --html draw a whole fabric"),
+                                        (["--color", "rate"], 2, "--color goes with --svg and --html"),
                                         (["--svg", "x", "--color", "red"], 2, "--color takes state, rate or load")):
             out = shown(f, *arguments, status=status)
             need(text in out, f"{arguments}: {out}")
+    finally:
+        f.end()
+
+
+def look(b, page):
+    """The page as it is read: whole, without an error, and asking for nothing else."""
+    b.open(page)
+    need(not b.errors(), "the browser complains")
+    need(not b.run("return performance.getEntriesByType('resource').length"), "the page asks for other files")
+    need(not b.run("return document.documentElement.scrollWidth > innerWidth"), "the page scrolls sideways")
+
+
+def chosen_links(b):
+    return b.run("return [...document.querySelectorAll('.link.chosen title')].map((t) => t.textContent.split('\\n')[0])")
+
+
+@case("subnet.show.page", seconds=180)
+def a_page(context):
+    """The page for a browser: two clicks show a way, that of --route; filter, colors, zoom, hot links; names are text."""
+    f = Fabric(context, "shpage", "fat-tree:k=4", "--sm")
+    page, second = (os.path.join(context.machine.folder, name) for name in ("fabric.html", "fabric2.html"))
+    try:
+        v = [context.verbena, "fabric", "--name", f.name]
+        f.host.run(v + ["error", "S-0001", "1", "PortRcvErrors=3"])
+        f.host.run(v + ["set", "H-0003", "description=</script></title><script>window.stray = 1</script><img src=x onerror=stray=1>"])
+        both(f, "ib_write_bw", "-n", "500")
+        shown(f, "--html", page)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        need("<script>window.stray" not in text and "https://" not in text, "the page has what is not its own")
+        way = json.loads(shown(f, "--json", "--route", "H-0003", "H-0009"))["ways"][0]["links"]
+        f.host.run(v + ["unlink", "H-0009", "1"])
+        shown(f, "--html", second)
+        if not browser.is_there():
+            return
+        with browser.Browser(1280, 1000) as b:
+            look(b, page)
+            need(b.run("return window.stray === undefined && document.title.startsWith('Fabric shpage: 36 nodes')"), "a name was not text")
+            need(b.run("return [document.querySelectorAll('#plan .node').length, document.querySelectorAll('#plan .link').length]") ==
+                 [36, 48], "the drawing is not whole")
+            nodes = {b.run("return fabric.nodes[arguments[0]].name", i): i for i in range(36)}
+            b.click(f"#n{nodes['H-0003']}")
+            b.click(f"#n{nodes['H-0009']}")
+            got = b.run("return [...document.querySelectorAll('#hops li')].map((l) => l.textContent)")
+            need(len(got) == len(way) and all(
+                g.startswith(f"{w['from']['node']} port {w['from']['port']} → {w['to']['node']} port {w['to']['port']}, ACTIVE 4x EDR")
+                for g, w in zip(got, way)), f"{got}\n{way}")
+            need(len(chosen_links(b)) == len(way) and b.run("return $('end').textContent") == "It arrives over 6 links.", chosen_links(b))
+            b.click("#swap")
+            need(b.run("return document.querySelector('#hops li').textContent").startswith("H-0009 port 1 → "), "it is not the way back")
+            b.click("#clear")
+            need(not chosen_links(b) and b.run("return $('way').hidden"), "the way stays")
+            b.press("#filter", "S-001")
+            need(b.run("return document.querySelectorAll('.node:not(.dim)').length") == 10, "the filter leaves others")
+            b.run("$('color').value = 'by-load'; $('color').onchange()")
+            need(b.run("return getComputedStyle(document.querySelector('#plan .link.u5 .wire')).stroke") == "rgb(179, 18, 42)",
+                 "a hot link is not red")
+            busy = b.run("return [...document.querySelectorAll('#busy li')].slice(0, 4).map((l) => l.textContent)")
+            need(all(re.search(r": 3\d\.\d MB$", line) for line in busy) and busy[0].startswith(("S-", "H-")), busy)
+            need("S-0001 port 1 - H-0002 port 1: ACTIVE, 4x EDR" in b.run("return $('bad').textContent"), "the error is not listed")
+            before = b.run("return svg.getBoundingClientRect().width")
+            b.click("#in")
+            need(b.run("return svg.getBoundingClientRect().width") > before * 1.3, "it does not zoom")
+            b.run("svg.querySelector('.link').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))")
+            need("ACTIVE, 4x EDR, 100 Gb/s" in b.run("return $('words').textContent"), "a pointer shows nothing")
+            look(b, second)
+            b.run("$('from').value = 'H-0003'; $('to').value = 'H-0009'; showWay()")
+            need(b.run("return $('end').textContent").startswith("It ends at "), b.run("return $('end').textContent"))
+        with browser.Browser(400, 900, dark=True) as b:
+            look(b, page)
+    finally:
+        f.end()
+
+
+@case("subnet.show.large", seconds=120)
+def many_nodes(context):
+    """1,072 nodes: the drawing and the page are there in seconds, and the browser shows a way."""
+    f = Fabric(context, "shlarge", "clos:leaves=32,spines=16,hosts=32", "--sm")
+    page = os.path.join(context.machine.folder, "large.html")
+    try:
+        shown(f, "--html", page)
+        need(os.path.getsize(page) < 4 << 20, "the page is too large")
+        need(shown(f, "--compact").count("\n") < 60, "the short list is long")
+        if not browser.is_there():
+            return
+        with browser.Browser(1280, 1000) as b:
+            look(b, page)
+            b.run("$('from').value = 'H-0001'; $('to').value = 'H-1001'; showWay()")
+            need(b.run("return $('end').textContent") == "It arrives over 4 links.", b.run("return $('end').textContent"))
     finally:
         f.end()
 

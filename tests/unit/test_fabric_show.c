@@ -225,6 +225,76 @@ static void list__prints_names_as_they_are_safe(void **state)
 	vb_show_end(&s);
 }
 
+static uint32_t times(const char *what)
+{
+	uint32_t n = 0;
+
+	for (const char *p = written; (p = strstr(p, what)); p++)
+		n++;
+	return n;
+}
+
+/* The title of a link tells of both ends; of a cable that is unplugged, too. */
+static void drawings__tell_of_links(void **state)
+{
+	struct vb_show s;
+	FILE *f = writing();
+
+	(void)state;
+	fabric_configure();
+	fabric->subnet.node[SWITCH_A].pma.port[2].reported[VB_PMA_RCV_ERRORS] = 3;
+	assert_int_equal(vb_subnet_plug(&fabric->subnet, place(HOST_B, 2), false, vb_clock_now()),
+			 0);
+	s = show_now(0);
+	assert_int_equal(vb_show_shape(&s), 0);
+	assert_int_equal(vb_show_draw(f, &s, VB_DRAWING_BY_RATE), 0);
+	written_end(f);
+	assert_int_equal(times("<g id=\"l"), 3);
+	need("<title>S-A port 2 - S-B port 2\nACTIVE, 4x EDR, 100 Gb/s\nS-A port 2 sent 0 B, "
+	     "PortRcvErrors 3\nS-B port 2 sent 0 B</title>");
+	need("<title>S-B port 1 - H-B port 2\nDOWN, unplugged\n");
+	need("<title>H-A, adapter 0x");
+	need("\nport 1: lid 18\n1 of 1 links ACTIVE</title>");
+	need("class=\"fabric by-rate\"");
+	free(written);
+	vb_show_end(&s);
+}
+
+/* The page has its own two scripts' elements, whatever a node is called. */
+static void pages__take_any_name(void **state)
+{
+	char path[] = "/tmp/verbena-page-XXXXXX";
+	int fd = mkstemp(path);
+	struct vb_subnet_view_node *n;
+	struct vb_show s;
+	ssize_t len;
+
+	(void)state;
+	assert_true(fd >= 0);
+	fabric_configure();
+	s = show_now(0);
+	n = (struct vb_subnet_view_node *)(uintptr_t)s.v.node;
+	snprintf(n[HOST_A].name, sizeof n->name, "</script><script>\"\\&\x01\xff");
+	snprintf(n[HOST_A].description, sizeof n->description, "]]></svg><!--");
+	assert_int_equal(vb_show_shape(&s), 0);
+	assert_int_equal(vb_show_page(&s, path, VB_DRAWING_BY_STATE), 0);
+	vb_show_end(&s);
+	written = calloc(1, 1 << 20);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = pread(fd, written, (1 << 20) - 1, 0);
+	assert_true(len > 20000 && len < (1 << 20) - 1);
+	assert_int_equal(times("<script"), 2);
+	assert_int_equal(times("</script"), 2);
+	need("[\"\\u003c/script>\\u003cscript>\\\"\\\\&\\u0001?\",0,");
+	need("\\u003ctitle>&#60;/script&#62;");
+	/* The table of S-B: LIDs 16 to 19 by ports 2, 0, 2, 1. */
+	need("ffffffff02000201\"]");
+	free(written);
+	close(fd);
+	unlink(path);
+}
+
 /* A view from elsewhere: no number in it is believed. */
 static void views__that_are_none(void **state)
 {
@@ -412,6 +482,8 @@ int main(void)
 	    T(loads__are_of_the_time_between_two_looks),
 	    T(hot_links__are_the_busiest),
 	    T(list__prints_names_as_they_are_safe),
+	    T(drawings__tell_of_links),
+	    T(pages__take_any_name),
 	    T(views__that_are_none),
 	    T(ways__go_from_link_to_link),
 	    T(ways__say_where_and_why_they_end),

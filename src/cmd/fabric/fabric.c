@@ -409,13 +409,15 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 	const char *words[WORDS_MAX], *name, *word;
 	int cnt = words_read(cmd, argc, argv, &o, words);
 
-	name = o.name ? o.name : NAME_DEFAULT;
+	if (cnt && strcmp(words[0], "show") == 0)
+		return vb_fabric_show(argc, argv, o.name, NAME_DEFAULT);
+	if (!o.name)
+		o.name = NAME_DEFAULT;
+	name = o.name;
 	if (cnt == 0)
 		return vb_cmd_usage(cmd, "up, down, show, dump, watch, route, set, link, unlink, "
 					 "relink, tunnel, untunnel or error?");
 	word = words[0];
-	if (strcmp(word, "show") == 0)
-		return vb_fabric_show(argc, argv, o.name, NAME_DEFAULT);
 	if (strcmp(word, "route") == 0 && cnt > 2)
 		return vb_cmd_usage(
 		    cmd, "'%s' is behind the topology; options of OpenSM follow '--'", words[2]);

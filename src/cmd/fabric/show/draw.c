@@ -121,9 +121,9 @@ static int titles_make(struct vb_show *s)
 	return 0;
 }
 
-static int drawing_write(FILE *f, struct vb_show *s, enum vb_drawing_color color)
+int vb_show_draw(FILE *f, struct vb_show *s, enum vb_drawing_color color)
 {
-	int rc = titles_make(s);
+	int rc = s->titles ? 0 : titles_make(s);
 
 	if (!rc)
 		rc = vb_drawing_place(&s->drawing);
@@ -140,5 +140,5 @@ int vb_show_svg(struct vb_show *s, const char *path, enum vb_drawing_color color
 
 	if (err)
 		return err;
-	return vb_whole_file_end(&w, drawing_write(w.f, s, color));
+	return vb_whole_file_end(&w, vb_show_draw(w.f, s, color));
 }

@@ -62,7 +62,12 @@ void vb_show_list(FILE *f, const struct vb_show *s, bool is_compact);
 void vb_show_one_node(FILE *f, const struct vb_show *s, uint32_t node);
 void vb_show_one_port(FILE *f, const struct vb_show *s, uint32_t port);
 
-/* draw.c: the drawing as a file of SVG. 0 or a negative errno. */
+/* The line that tells how many ports are in which state. */
+void vb_show_states(FILE *f, const struct vb_show *s);
+
+/* draw.c: the drawing as SVG; as a file. page.c: in a page for a browser. 0 or a negative errno. */
+int vb_show_draw(FILE *f, struct vb_show *s, enum vb_drawing_color color);
+int vb_show_page(struct vb_show *s, const char *path, enum vb_drawing_color color);
 int vb_show_svg(struct vb_show *s, const char *path, enum vb_drawing_color color);
 
 /* json.c */

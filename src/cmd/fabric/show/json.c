@@ -4,8 +4,8 @@
 
 #include "cmd/json.h"
 #include "export/text/text.h"
-#include "wire/mad/smp.h"
 #include "wire/mad/pma.h"
+#include "wire/mad/smp.h"
 
 #include <inttypes.h>
 

@@ -148,7 +148,7 @@ static void print_nodes(FILE *f, const struct vb_show *s, bool is_compact)
 	}
 }
 
-static void print_states(FILE *f, const struct vb_show *s)
+void vb_show_states(FILE *f, const struct vb_show *s)
 {
 	uint32_t cnt[STATES] = {0}, cables = 0, errors = 0;
 	const char *between = ": ";
@@ -205,7 +205,7 @@ void vb_show_list(FILE *f, const struct vb_show *s, bool is_compact)
 {
 	print_clock(f, s->v.head);
 	print_nodes(f, s, is_compact);
-	print_states(f, s);
+	vb_show_states(f, s);
 	print_hot(f, s);
 }
 

@@ -29,6 +29,7 @@ enum {
 	OPT_COMPACT,
 	OPT_JSON,
 	OPT_SVG,
+	OPT_HTML,
 	OPT_COLOR
 };
 
@@ -42,7 +43,8 @@ static const struct vb_cmd_option options[] = {
     [OPT_COMPACT] = {'c', "compact", NULL, "only the ports that are not as they should be"},
     [OPT_JSON] = {'j', "json", NULL, "as JSON"},
     [OPT_SVG] = {0, "svg", "FILE", "as a drawing"},
-    [OPT_COLOR] = {0, "color", "WHAT", "--svg: links by their state, rate or load"},
+    [OPT_HTML] = {0, "html", "FILE", "as a page for a browser: the drawing, ways, hot links"},
+    [OPT_COLOR] = {0, "color", "WHAT", "--svg, --html: links by their state, rate or load"},
     {0},
 };
 
@@ -53,7 +55,7 @@ struct show_options {
 	bool route, has_way_option, compact, json;
 	bool has_color;
 	enum vb_drawing_color color;
-	const char *svg; /* NULL: none is wanted */
+	const char *svg, *html; /* NULL: none is wanted */
 	double interval;
 	struct vb_subnet_way_key key;
 };
@@ -88,6 +90,8 @@ static void option_take(const struct vb_cmd *cmd, struct show_options *o, int i,
 		o->name = arg;
 	if (i == OPT_SVG)
 		o->svg = arg;
+	if (i == OPT_HTML)
+		o->html = arg;
 	if (i == OPT_COLOR) {
 		o->color = color_of(cmd, arg);
 		o->has_color = true;
@@ -133,10 +137,10 @@ static int options_take(const struct vb_cmd *cmd, int argc, char **argv, struct 
 		return vb_cmd_usage(cmd, "--sl, --pkey and --path-bits go with --route");
 	if (o->word_cnt == 2 && !o->route && o->json)
 		return vb_cmd_usage(cmd, "--json shows a whole fabric, not a node");
-	if (o->svg && (o->json || o->route || o->word_cnt == 2))
-		return vb_cmd_usage(cmd, "--svg draws a whole fabric");
-	if (o->has_color && !o->svg)
-		return vb_cmd_usage(cmd, "--color goes with --svg");
+	if ((o->svg || o->html) && (o->json || o->route || o->word_cnt == 2))
+		return vb_cmd_usage(cmd, "--svg and --html draw a whole fabric");
+	if (o->has_color && !o->svg && !o->html)
+		return vb_cmd_usage(cmd, "--color goes with --svg and --html");
 	if (o->name && !vb_subnet_name_is_good(o->name))
 		return vb_cmd_usage(
 		    cmd, "'%s' is no name of a fabric: up to %d letters, digits, '-', '_' and '.'",
@@ -265,9 +269,11 @@ static int show_node(struct vb_show *s, const struct show_options *o)
 		vb_cmd_error(s->cmd, "%s", why);
 		return EXIT_FAILED;
 	}
-	if (o->svg || o->json)
+	if (o->svg || o->html || o->json)
 		return vb_cmd_usage(s->cmd, "--%s shows a whole fabric, not a node",
-				    o->svg ? "svg" : "json");
+				    o->svg    ? "svg"
+				    : o->html ? "html"
+					      : "json");
 	if (o->word_cnt == 1) {
 		vb_show_one_node(stdout, s, node);
 		return 0;
@@ -285,16 +291,21 @@ static int show_drawing(struct vb_show *s, const struct show_options *o)
 	enum vb_drawing_color color = o->has_color      ? o->color
 				      : o->interval > 0 ? VB_DRAWING_BY_LOAD
 							: VB_DRAWING_BY_STATE;
-	int rc = vb_show_svg(s, o->svg, color);
+	int rc = o->svg ? vb_show_svg(s, o->svg, color) : 0;
 
-	if (rc)
+	if (rc) {
 		vb_cmd_error(s->cmd, "cannot write %s: %s", o->svg, strerror(-rc));
+		return EXIT_FAILED;
+	}
+	rc = o->html ? vb_show_page(s, o->html, color) : 0;
+	if (rc)
+		vb_cmd_error(s->cmd, "cannot write %s: %s", o->html, strerror(-rc));
 	return rc ? EXIT_FAILED : 0;
 }
 
 static int show_whole(struct vb_show *s, const struct show_options *o)
 {
-	if (o->svg)
+	if (o->svg || o->html)
 		return show_drawing(s, o);
 	if (o->json)
 		vb_show_json(stdout, s);
