@@ -7,6 +7,8 @@
 #include "node/subnet/adapter/attach.h"
 
 #include <pthread.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
 static pthread_t thread;
 static int serve_rc;
@@ -297,18 +299,48 @@ static void clients__need_a_node(void **state)
 	assert_false(vb_subnet_is_wanted());
 }
 
+/* A process that gives a slot without its memory is of another version, too. */
+static void clients__take_no_slot_without_memory(void **state)
+{
+	struct vb_broker_client c;
+	struct sockaddr_un a;
+	char other[VB_SUBNET_NAME_MAX + 8];
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socklen_t len;
+	pid_t pid;
+
+	(void)state;
+	snprintf(other, sizeof other, "%.20s-other", fabric_name);
+	len = vb_subnet_address(&a, geteuid(), other);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int sock = accept(fd, NULL, NULL);
+
+		answer = (struct vb_subnet_answer){.status = 0};
+		while (recv(sock, &call, sizeof call, 0) > 0)
+			(void)send(sock, &answer, sizeof answer, MSG_NOSIGNAL);
+		_exit(0);
+	}
+	setenv("VERBENA_FABRIC", other, 1);
+	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -EPROTO);
+	assert_non_null(strstr(fabric_why, "another version of verbena"));
+	setenv("VERBENA_FABRIC", fabric_name, 1);
+	close(fd);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 #define S(f) cmocka_unit_test_setup_teardown(f, serve_begin, serve_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    S(clients__map_what_is_theirs),
-	    S(clients__lose_the_device_with_the_fabric),
-	    S(clients__are_told_why_they_get_none),
-	    S(clients__take_no_other_version),
-	    S(clients__are_named),
-	    S(clients__take_what_they_are_told),
-	    S(clients__need_a_node),
+	    S(clients__map_what_is_theirs),          S(clients__lose_the_device_with_the_fabric),
+	    S(clients__are_told_why_they_get_none),  S(clients__take_no_other_version),
+	    S(clients__take_no_slot_without_memory), S(clients__are_named),
+	    S(clients__take_what_they_are_told),     S(clients__need_a_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
