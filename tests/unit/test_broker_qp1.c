@@ -85,6 +85,29 @@ static uint32_t send_all(uint8_t port)
 	return cnt;
 }
 
+/* A port has no QP1 while it has no P_Key, and has one as soon as it gets its P_Keys. */
+static void port__without_a_pkey(void **state)
+{
+	const struct vb_device is = slots.host->device[0];
+	const struct vb_path p = own_path(1);
+	const uint8_t mad[VB_MAD_LEN] = {1};
+	struct vb_device d = is;
+
+	(void)state;
+	d.ifindex = 0;
+	device_write(0, &d);
+	vb_gsi_follow(gsi);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -ENODEV);
+	d = is;
+	memset(d.pkey, 0, sizeof d.pkey);
+	device_write(0, &d);
+	vb_gsi_follow(gsi);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -ENODEV);
+	device_write(0, &is);
+	vb_gsi_follow(gsi);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), 0);
+}
+
 /* All that came at once is taken as long as there are receives, and each receive serves again. Of
  * more than that some are lost, as in any network, and the next ones come. */
 static void burst__as_many_as_there_are_receives(void **state)
@@ -487,6 +510,7 @@ int main(void)
 	    QP1_TEST(send__so_many_that_are_long),
 	    QP1_TEST(room__of_every_port),
 	    QP1_TEST(path__hop_limit),
+	    QP1_TEST(port__without_a_pkey),
 	    QP1_TEST(due__while_something_waits),
 	    QP1_TEST(mad__what_is_none),
 	    QP1_TEST(group__as_often_as_it_is_left),
