@@ -6,12 +6,34 @@
 #include "node/netdev/netdev.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netlink.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 static struct vb_netdevs net;
+
+/* The errno that the kernel answers the next question with; 0: what it has. */
+static int refused;
+
+ssize_t __real_recv(int fd, void *to, size_t len, int flags);
+ssize_t __wrap_recv(int fd, void *to, size_t len, int flags);
+
+ssize_t __wrap_recv(int fd, void *to, size_t len, int flags)
+{
+	const struct {
+		struct nlmsghdr nh;
+		struct nlmsgerr err;
+	} said = {{.nlmsg_len = sizeof said, .nlmsg_type = NLMSG_ERROR}, {.error = -refused}};
+
+	if (!refused)
+		return __real_recv(fd, to, len, flags);
+	refused = 0;
+	memcpy(to, &said, sizeof said);
+	return sizeof said;
+}
 
 /* The address @text, which is there or not. */
 static const struct vb_netdev_addr *find(const char *text)
@@ -254,12 +276,23 @@ static void drain__of_news_that_were_lost(void **state)
 	close(sock);
 }
 
+/* An error of the kernel ends the question; the next one may do better. netlink(7) */
+static void read__is_refused(void **state)
+{
+	(void)state;
+	refused = EPERM;
+	assert_int_equal(vb_netdev_read(&net), -EPERM);
+	assert_int_equal(vb_netdev_read(&net), 0);
+	assert_true(net.dev_cnt > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(addr__of_the_loopback),
 	    cmocka_unit_test(addr__of_a_point_to_point_device),
 	    cmocka_unit_test(addr__is_tentative_first),
+	    cmocka_unit_test(read__is_refused),
 	    cmocka_unit_test(link__is_told_as_it_is),
 	    cmocka_unit_test(subscribe__tells_of_changes),
 	    cmocka_unit_test(link__has_a_speed),
