@@ -3,7 +3,9 @@
  * node/subnet/adapter/attach.h */
 #include "subnet_process_env.h"
 
+#include "core/adapter.h"
 #include "link/ib/ib.h"
+#include "node/engine/priv.h"
 #include "node/subnet/adapter/attach.h"
 
 #include <pthread.h>
@@ -332,15 +334,32 @@ static void clients__take_no_slot_without_memory(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* In a fabric no socket sets a limit to what is in flight; the rings do. */
+static void engine__sends_what_rings_take(void **state)
+{
+	struct vb_engine *e;
+
+	(void)state;
+	assert_int_equal(vb_engine_acquire(&e, fabric_why, sizeof fabric_why), 0);
+	assert_true(e->link->window_max < UINT32_MAX);
+	assert_int_equal(e->hca->cfg.peer_window_bytes, e->link->window_max);
+	vb_engine_release(e);
+}
+
 #define S(f) cmocka_unit_test_setup_teardown(f, serve_begin, serve_end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    S(clients__map_what_is_theirs),          S(clients__lose_the_device_with_the_fabric),
-	    S(clients__are_told_why_they_get_none),  S(clients__take_no_other_version),
-	    S(clients__take_no_slot_without_memory), S(clients__are_named),
-	    S(clients__take_what_they_are_told),     S(clients__need_a_node),
+	    S(clients__map_what_is_theirs),
+	    S(clients__lose_the_device_with_the_fabric),
+	    S(clients__are_told_why_they_get_none),
+	    S(clients__take_no_other_version),
+	    S(engine__sends_what_rings_take),
+	    S(clients__take_no_slot_without_memory),
+	    S(clients__are_named),
+	    S(clients__take_what_they_are_told),
+	    S(clients__need_a_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
