@@ -207,7 +207,7 @@ static void judge_receiver(const struct vb_path_view *v, struct vb_path_verdict 
 
 static void judge_end(const struct vb_path_view *v, struct vb_path_verdict *out)
 {
-	const struct vb_path_hop *last = v->hop_cnt ? &v->hop[v->hop_cnt - 1] : NULL;
+	const struct vb_path_hop *last = &v->hop[v->hop_cnt ? v->hop_cnt - 1 : 0];
 
 	switch (v->end) {
 	case VB_PATH_ARRIVES:
