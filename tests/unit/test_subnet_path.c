@@ -183,6 +183,10 @@ static void path__that_partitions_break(void **state)
 	assert_string_equal(why.cause, "pkey-sender");
 	/* Back it goes by the P_Key of the partition there. */
 	assert_int_equal(view[1].pkey, 0x8001);
+	/* A limited member answers as one. */
+	vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 2))->pkey[0] = 1;
+	assert_int_equal(ask("path pkey=0x8001\tH-A\tH-B"), 2);
+	assert_int_equal(view[1].pkey, 1);
 }
 
 static void path__that_is_too_small(void **state)
