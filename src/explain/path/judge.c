@@ -22,15 +22,42 @@ static void text_heal(char *text, size_t size)
 			*p = '?';
 }
 
+/* Any byte but 0 and 1 is no bool of the language. */
+static void bool_heal(bool *b)
+{
+	uint8_t byte;
+
+	memcpy(&byte, b, sizeof byte);
+	*b = byte != 0;
+}
+
+static void mtu_heal(uint8_t *code)
+{
+	if (*code > VB_MTU_4096)
+		*code = 0;
+}
+
 void vb_path_port_heal(struct vb_path_port *p)
 {
 	text_heal(p->node, sizeof p->node);
+	mtu_heal(&p->mtu);
+	bool_heal(&p->has_cable);
+	bool_heal(&p->is_plugged);
+	bool_heal(&p->is_away);
+	bool_heal(&p->enforces_in);
+	bool_heal(&p->enforces_out);
+	bool_heal(&p->has_mkey);
+	bool_heal(&p->has_refused);
 }
 
 void vb_path_heal(struct vb_path_view *v)
 {
 	text_heal(v->fabric, sizeof v->fabric);
 	text_heal(v->manager.node, sizeof v->manager.node);
+	mtu_heal(&v->mtu);
+	mtu_heal(&v->mtu_found);
+	bool_heal(&v->has_grh);
+	bool_heal(&v->has_owner);
 	vb_path_port_heal(&v->from);
 	vb_path_port_heal(&v->to);
 	vb_path_port_heal(&v->at);
