@@ -43,16 +43,27 @@ static bool do_overlap(const struct vb_drawing_node *a, const struct vb_drawing_
 /* Of each shape, with few hosts and with many. */
 static void nodes__are_inside_and_apart(void **state)
 {
-	static const char *const all[] = {
-	    "pair", "star:hosts=1", "star:hosts=40", "fat-tree:k=4", "fat-tree:k=8",
-	    "clos:leaves=32,spines=16,hosts=32", "clos:leaves=2,spines=9,hosts=1",
-	    "clos3:pods=3,tors=2,aggs=2,cores=2,hosts=2", "dumbbell:left=3,right=7",
-	    "parking-lot:switches=6,hosts=2", "ring:switches=3,hosts=9", "ring:switches=30,hosts=1",
-	    "torus:size=4x4,hosts=1", "torus:size=3x4x5,hosts=2", "mesh:size=2x9,hosts=7",
-	    /* A circle of two switches, hosts without one, a router, and an adapter between two. */
+	/* An adapter between two switches, a router beside it, and hosts without a switch. */
+	static const char two[] =
 	    "Switch 4 \"A\"\n[1] \"H\"[1]\n[2] \"R\"[1]\nSwitch 4 \"B\"\n[1] \"R\"[2]\n[2] "
 	    "\"H\"[2]\n"
-	    "Rt 2 \"R\"\nCa 2 \"H\"\nCa 1 \"X\"\nCa 1 \"Y\"\n"};
+	    "Rt 2 \"R\"\nCa 2 \"H\"\nCa 1 \"X\"\nCa 1 \"Y\"\n";
+	static const char *const all[] = {two,
+					  "pair",
+					  "star:hosts=1",
+					  "star:hosts=40",
+					  "fat-tree:k=4",
+					  "fat-tree:k=8",
+					  "clos:leaves=32,spines=16,hosts=32",
+					  "clos:leaves=2,spines=9,hosts=1",
+					  "clos3:pods=3,tors=2,aggs=2,cores=2,hosts=2",
+					  "dumbbell:left=3,right=7",
+					  "parking-lot:switches=6,hosts=2",
+					  "ring:switches=3,hosts=9",
+					  "ring:switches=30,hosts=1",
+					  "torus:size=4x4,hosts=1",
+					  "torus:size=3x4x5,hosts=2",
+					  "mesh:size=2x9,hosts=7"};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {

@@ -43,12 +43,13 @@ static struct vb_show show_now(double seconds)
 {
 	struct vb_show s = {.sock = -1};
 
-	if (seconds > 0)
-		s.before = view_now(NULL);
 	s.v = view_now(NULL);
-	if (seconds > 0)
-		((struct vb_subnet_view_head *)s.v.memory)->now_ns =
-		    s.before.head->now_ns + (uint64_t)(seconds * 1e9);
+	if (seconds <= 0)
+		return s;
+	s.before = s.v;
+	s.v = view_now(NULL);
+	((struct vb_subnet_view_head *)s.v.memory)->now_ns =
+	    s.before.head->now_ns + (uint64_t)(seconds * 1e9);
 	return s;
 }
 

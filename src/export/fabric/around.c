@@ -84,14 +84,15 @@ void vb_place_circle(struct vb_place *p)
 				     VB_PLACE_HEAD + middle + radius * sin(a));
 		}
 	for (uint32_t i = 0; i < g->node_cnt; i++) {
-		uint32_t sw = p->parent[i], columns, n;
+		uint32_t sw = p->parent[i], columns, n, row;
 		double out, along, dx, dy;
 
 		if (!vb_place_is_host(p, i) || sw == VB_DRAWING_NOWHERE)
 			continue;
 		columns = (uint32_t)ceil(sqrt(p->hosts[sw]));
 		n = p->placed[sw]++;
-		out = radius + OUTSIDE + (n / columns) * p->host_width;
+		row = n / columns;
+		out = radius + OUTSIDE + row * p->host_width;
 		along = ((n % columns) - (columns - 1) / 2.0) * p->host_width;
 		dx = (g->node[sw].x - middle) / radius;
 		dy = (g->node[sw].y - VB_PLACE_HEAD - middle) / radius;

@@ -19,8 +19,9 @@ double vb_place_block_width(const struct vb_place *p, uint32_t sw)
 double vb_place_block_height(const struct vb_place *p, uint32_t sw)
 {
 	uint32_t columns = vb_place_columns(p, p->hosts[sw]);
+	uint32_t rows = columns ? (p->hosts[sw] + columns - 1) / columns : 0;
 
-	return columns ? (p->hosts[sw] + columns - 1) / columns * p->host_height : 0;
+	return rows * p->host_height;
 }
 
 /* Hosts below their switches, in rows. */
@@ -29,7 +30,7 @@ void vb_place_hosts(struct vb_place *p)
 	double y_lone = p->g->height + p->host_height, x_lone = VB_PLACE_MARGIN + p->host_width / 2;
 
 	for (uint32_t i = 0; i < p->g->node_cnt; i++) {
-		uint32_t sw = p->parent[i], columns, n;
+		uint32_t sw = p->parent[i], columns, n, row;
 		const struct vb_drawing_node *s;
 
 		if (!vb_place_is_host(p, i))
@@ -44,9 +45,10 @@ void vb_place_hosts(struct vb_place *p)
 		columns = vb_place_columns(p, p->hosts[sw]);
 		n = p->placed[sw]++;
 		s = &p->g->node[sw];
+		row = n / columns;
 		vb_place_put(p, i,
 			     s->x + p->host_shift +
 				 ((n % columns) - (columns - 1) / 2.0) * p->host_width,
-			     s->y + VB_PLACE_HOST_BELOW + (n / columns + 0.5) * p->host_height);
+			     s->y + VB_PLACE_HOST_BELOW + (row + 0.5) * p->host_height);
 	}
 }

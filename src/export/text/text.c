@@ -50,16 +50,20 @@ static bool is_control(const char *text, size_t len)
 	       (len == 2 && s[0] == 0xc2 && s[1] < 0xa0);
 }
 
+/* U+FFFE and U+FFFF are no characters of XML. */
+static bool is_beyond_xml(const char *text, size_t len)
+{
+	return len == 3 && memcmp(text, "\xef\xbf", 2) == 0 && (unsigned char)text[2] >= 0xbe;
+}
+
 static void put_xml(FILE *f, const char *text, size_t len)
 {
-	if (len == 0)
-		putc('?', f);
-	else if (is_control(text, len) && *text != '\n')
+	if (is_control(text, len) && *text != '\n')
 		return;
+	if (len == 0 || is_beyond_xml(text, len))
+		putc('?', f);
 	else if (len == 1 && strchr("<>&\"'", *text))
 		fprintf(f, "&#%d;", *text);
-	else if (len == 3 && memcmp(text, "\xef\xbf\xbe", 2) == 0 && (unsigned char)text[2] >= 0xbe)
-		putc('?', f); /* U+FFFE and U+FFFF are no characters of XML */
 	else
 		fwrite(text, 1, len, f);
 }

@@ -96,7 +96,7 @@ static int output_read(int fd, void **bytes, size_t *len)
 
 		if (n <= 0) {
 			free(*bytes);
-			return n ? -errno : -EPROTO;
+			return n ? -EIO : -EPROTO;
 		}
 		at += (size_t)n;
 	}
