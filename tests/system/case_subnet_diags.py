@@ -81,6 +81,34 @@ def port_states(context):
         f.end()
 
 
+@case("subnet.smpquery", seconds=120)
+def queries_of_agents(context):
+    """smpquery in all its forms, by LID, GUID, directed and combined route; and ibportstate of an adapter's port. FAB-11, FAB-12, FAB-13"""
+    f = Fabric(context, "queries", "fat-tree:k=4")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        host, switch = str(lid_of(f, "H-0009")), str(lid_of_switch(f, "S-0010"))
+        guid = "0x" + f.run("H-0009", "cat", "/sys/class/infiniband/verbena0/ports/1/gids/0").strip().split(":", 4)[4].replace(":", "")
+        leaf = re.search(r"Node Description:\.*(\S+)", f.run("H-0000", "smpquery", "-D", "nodedesc", "0,1"))[1]
+        for options, word in (
+                (["nodeinfo", host], r"NodeType:\.+Channel Adapter"), (["nodedesc", host], "H-0009"),
+                (["portinfo", host, "1"], r"LinkState:\.+Active"), (["-x", "portinfo", host, "1"], r"LinkSpeedExtActive:\.+25.78125"),
+                (["switchinfo", switch], r"LinearFdbCap:\.+49152"), (["pkeytable", host, "1"], "0: 0xffff"),
+                (["sl2vl", host, "1"], r"SL: \|"), (["vlarb", host, "1"], "VLArbitration"), (["guidinfo", host], f"0: {guid}"),
+                (["-G", "nodeinfo", guid], r"NodeType:\.+Channel Adapter"), (["-D", "portinfo", "0,1", "0"], r"Lid:\.+"),
+                (["-c", "nodedesc", str(lid_of_switch(f, leaf)), "0,1"], r"Node Description:\.+\S+")):
+            text = f.run("H-0000", "smpquery", *options)
+            need(re.search(word, text), f"{options}: {text}")
+        for word in ("PIE", "MEPI"):  # of later releases, and of one vendor
+            text = f.run("H-0000", "sh", "-c", f"smpquery {word} {host} 1 2>&1; true")
+            need("failed" in text, text)
+        text = f.run("H-0000", "ibportstate", host, "1", "query")
+        need(field(text, "LinkState") == "Active" and "CA/RT PortInfo" in text, text)
+    finally:
+        f.end()
+
+
 @case("subnet.counters", seconds=120)
 def counters(context):
     """perfquery in its forms, and ibqueryerrors, which finds nothing."""

@@ -51,19 +51,25 @@ def engines(context):
 
 @case("subnet.loops", seconds=120)
 def loops_of_credits(context):
-    """ibdmchk finds the loop that min-hop makes of a ring, and none in a fat tree."""
+    """ibdmchk finds the loops that min-hop and SSSP make of a ring, and none where an engine avoids them: up and down in a ring,
+    dimension order in a mesh, a fat tree."""
     if not shutil.which("ibdmchk"):
         raise Skip("ibdmchk is not installed")
     folder = context.machine.folder
-    for engine, topology, found in (("minhop", "ring:switches=6,hosts=1", True), ("ftree", "fat-tree:k=4", False)):
+    ring, mesh = "ring:switches=6,hosts=1", "mesh:size=3x3,hosts=1"
+    root = os.path.join(folder, "root.guids")
+    with open(root, "w", encoding="ascii") as file:
+        file.write("0x7662000000010000\n")  # the first switch
+    for engine, topology, found in (("minhop", ring, True), ("sssp", ring, True), ("updn", ring, False), ("dnup", "fat-tree:k=4", False),
+                                    ("dor", mesh, False), ("ftree", "fat-tree:k=4", False)):
         f = Fabric(context, "loops", topology)
         try:
-            f.manage("H-0000", "-R", f"{engine},no_fallback", "-D", "0x43")
+            f.manage("H-0000", "-R", f"{engine},no_fallback", "-D", "0x43", *(["-a", root] if topology == ring else []))
             f.await_log("SUBNET UP")
             f.finish_managers()
             text = f.host.run(["sh", "-c", f"cd {folder} && ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m opensm.mcfdbs "
                                            "2>&1; true"])
-            need(("credit loops in routing" in text) == found and ("no credit loops found" in text) != found, text[-1500:])
+            need(("credit loops in routing" in text) == found and ("no credit loops found" in text) != found, f"{engine}: {text[-1500:]}")
         finally:
             f.end()
 
