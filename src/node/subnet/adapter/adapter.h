@@ -51,8 +51,6 @@ int vb_subnet_views_ask(struct vb_subnet_daemon *d, uint32_t qpn, uint64_t *toke
  * VB_SLOT_CNT on that of a place among those histories. -ENOENT: nobody has it. */
 int vb_subnet_slot_show(struct vb_subnet_daemon *d, uint32_t number,
 			struct vb_subnet_answer *answer, struct vb_fds *fds);
-/* The program of slot @k ends: keeps its histories of trouble. */
-void vb_subnet_past_take(struct vb_subnet_daemon *d, uint32_t k);
 /* slots.c: tells the programs at @seat to look at their device table. */
 void vb_subnet_programs_wake(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat);
 void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c);

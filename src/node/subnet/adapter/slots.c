@@ -4,8 +4,10 @@
 
 #include "link/ib/route.h"
 #include "link/memory.h"
+#include "node/broker/past.h"
 #include "node/host/clock.h"
 #include "node/host/error_hints.h"
+#include "node/netdev/devices.h"
 #include "node/subnet/capture/capture.h"
 #include "node/subnet/live/live.h"
 
@@ -225,6 +227,20 @@ int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 	return 0;
 }
 
+/* The QPs of the program of slot @k that have failed are told of when it has ended. */
+static void past_take(struct vb_subnet_daemon *d, uint32_t k)
+{
+	struct vb_subnet_adapter *a = d->adapter;
+	struct vb_past *p = &a->common->past;
+	uint32_t from = p->next % VB_PAST_QPS;
+
+	vb_host_write_begin(&a->common->host);
+	vb_past_take(p, a->slot[k].shm);
+	vb_host_write_end(&a->common->host);
+	for (; from != p->next % VB_PAST_QPS; from = (from + 1) % VB_PAST_QPS)
+		a->past_node[from] = a->slot[k].owner->seat->index;
+}
+
 void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 {
 	struct vb_subnet_adapter *a = d->adapter;
@@ -236,7 +252,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 	if (d->live)
 		vb_subnet_live_flush(d, k, vb_clock_now());
 	vb_subnet_count(d, c->seat->index);
-	vb_subnet_past_take(d, k);
+	past_take(d, k);
 	c->slot = 0;
 	shm = a->slot[k].shm;
 	a->slot[k].owner = NULL;

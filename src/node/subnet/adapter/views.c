@@ -2,7 +2,6 @@
 /* How the QPs of programs at the nodes stand, and stood when these ended, see adapter.h. */
 #include "node/subnet/adapter/adapter.h"
 
-#include "node/broker/past.h"
 #include "node/netdev/devices.h"
 
 #include <errno.h>
@@ -56,17 +55,4 @@ int vb_subnet_slot_show(struct vb_subnet_daemon *d, uint32_t number,
 	node = is_past ? a->past_node[number - VB_SLOT_CNT] : a->slot[number].owner->seat->index;
 	snprintf(answer->text, sizeof answer->text, "%s", d->topo->node[node].name);
 	return is_past ? 0 : fd_copy(a->slot[number].mem_fd, fds);
-}
-
-void vb_subnet_past_take(struct vb_subnet_daemon *d, uint32_t k)
-{
-	struct vb_subnet_adapter *a = d->adapter;
-	struct vb_past *p = &a->common->past;
-	uint32_t from = p->next % VB_PAST_QPS;
-
-	vb_host_write_begin(&a->common->host);
-	vb_past_take(p, a->slot[k].shm);
-	vb_host_write_end(&a->common->host);
-	for (; from != p->next % VB_PAST_QPS; from = (from + 1) % VB_PAST_QPS)
-		a->past_node[from] = a->slot[k].owner->seat->index;
 }

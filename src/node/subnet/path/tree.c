@@ -9,6 +9,24 @@
 
 static struct vb_ib_tree tree;
 
+uint32_t vb_subnet_path_end(uint32_t fate)
+{
+	static const uint8_t ends[] = {
+	    [VB_IB_ARRIVES] = VB_PATH_ARRIVES,
+	    [VB_IB_LOST] = VB_PATH_ELSEWHERE,
+	    [VB_IB_NO_WAY] = VB_PATH_NO_WAY,
+	    [VB_IB_SENT_NOT] = VB_PATH_SENT_NOT,
+	    [VB_IB_RECEIVED_NOT] = VB_PATH_RECEIVED_NOT,
+	    [VB_IB_BARRED_OUT] = VB_PATH_BARRED_OUT,
+	    [VB_IB_BARRED_IN] = VB_PATH_BARRED_IN,
+	    [VB_IB_NOT_ROUTED] = VB_PATH_NOT_ROUTED,
+	    [VB_IB_HOPS_ENDED] = VB_PATH_HOPS_ENDED,
+	    [VB_IB_PASSES] = VB_PATH_END_CNT,
+	};
+
+	return fate < sizeof ends ? ends[fate] : VB_PATH_END_CNT;
+}
+
 /* The branch that left by port @out, or could not; VB_IB_NOWHERE: there is none. */
 static uint32_t branch_by(uint32_t out)
 {

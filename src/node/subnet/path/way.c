@@ -74,24 +74,6 @@ static void hop_facts(struct vb_subnet_daemon *d, uint32_t out, struct vb_path_v
 	lane_facts(d, out, h);
 }
 
-uint32_t vb_subnet_path_end(uint32_t fate)
-{
-	static const uint8_t ends[] = {
-	    [VB_IB_ARRIVES] = VB_PATH_ARRIVES,
-	    [VB_IB_LOST] = VB_PATH_ELSEWHERE,
-	    [VB_IB_NO_WAY] = VB_PATH_NO_WAY,
-	    [VB_IB_SENT_NOT] = VB_PATH_SENT_NOT,
-	    [VB_IB_RECEIVED_NOT] = VB_PATH_RECEIVED_NOT,
-	    [VB_IB_BARRED_OUT] = VB_PATH_BARRED_OUT,
-	    [VB_IB_BARRED_IN] = VB_PATH_BARRED_IN,
-	    [VB_IB_NOT_ROUTED] = VB_PATH_NOT_ROUTED,
-	    [VB_IB_HOPS_ENDED] = VB_PATH_HOPS_ENDED,
-	    [VB_IB_PASSES] = VB_PATH_END_CNT,
-	};
-
-	return fate < sizeof ends ? ends[fate] : VB_PATH_END_CNT;
-}
-
 /* The switch whose table has no way. */
 static void table_facts(const struct vb_subnet_daemon *d, uint32_t at, struct vb_path_view *v)
 {

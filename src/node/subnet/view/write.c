@@ -178,7 +178,8 @@ static int records_write(struct vb_subnet_daemon *d, struct vb_subnet_view_head 
 	putc(0, texts); /* so that no text is at place 0 */
 	rc = ports_write(d, first, out, texts);
 	for (uint32_t i = 0; i < d->topo->node_cnt; i++)
-		fwrite(d->subnet.node[i].forward.unicast, 1, lft_cnt_of(d, i), out);
+		if (lft_cnt_of(d, i))
+			fwrite(d->subnet.node[i].forward.unicast, 1, lft_cnt_of(d, i), out);
 	return rc;
 }
 
