@@ -185,7 +185,7 @@ def tables(context):
                 (["-D"], "H-0015"), (["-s"], "IsSM ports"), (["-c"], "ClassPortInfo"), (["-x"], "LinkRecord dump:"), (["-g"], mgid),
                 (["-m"], mgid), (["-L", "H-0009"], f"{lid}"), (["-l", "H-0009"], f"{lid}"), (["-G", "H-0009"], guid),
                 (["-O", str(lid)], "H-0009"), (["-U", guid], "H-0009"), (["-S"], ""), (["-I"], ""),
-                (["--src-to-dst", f"1:{lid}"], last), (["--src-to-dst", "H-0000:H-0009"], last),
+                (["--src-to-dst", f"{lid_of(f, 'H-0000')}:{lid}"], last), (["--src-to-dst", "H-0000:H-0009"], last),
                 (["--sgid-to-dgid", f"{first}-{last}"], last)):
             text = f.run("H-0000", "saquery", *options)
             need(word in text, f"{options}: {word} is not in {text}")
