@@ -40,7 +40,7 @@ static const struct vb_cmd_option options[] = {
 		    "of the programs at the nodes of this fabric; --device is a node then"},
     [OPT_WQE] = {'w', "wqe", NULL, "the QP's queues in its program's memory, as bytes and fields"},
     [OPT_PATH] = {0, "path", "FROM",
-		  "why packets get, or do not get, from this node to the one that follows"},
+		  "why packets get, or do not get, from this node to the next argument"},
     [OPT_NODE] = {0, "node", "NODE", "the ports of this node, and the SMPs that it refused"},
     [OPT_SL] = {0, "sl", "N", "of the path (0)"},
     [OPT_PKEY] = {0, "pkey", "P_KEY", "of the path (the first one of the sender)"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Switches in tiers, or in a row, see drawing.h: those of a pod together, and those above at the
- * middle of what they join, spread over the whole width.
+ * Switches in tiers, or in a row, see drawing.h: a pod's switches together, and the switches above
+ * at the middle of what they join, spread over the whole width.
  */
 #include "export/fabric/place.h"
 
@@ -70,7 +70,7 @@ static void pod_mark(const struct vb_place *p, uint32_t i, uint32_t top, uint32_
 	}
 }
 
-/* The switches with hosts, those of a pod together. */
+/* The switches with hosts, a pod's together. */
 static uint32_t leaves_rank(const struct vb_place *p, struct rank *rank, uint32_t *mark,
 			    uint32_t *stack)
 {
