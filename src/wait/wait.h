@@ -108,7 +108,10 @@ struct vb_wait {
 	uint32_t request_cnt; /* requests that are held */
 	vb_time doorbell_at;  /* the last doorbell, whether it sent or not */
 	uint32_t trust;       /* times in a row that the program came back in time to send */
-	bool awaits_reply;    /* an answer has left alone: a prompt reply would count */
+	bool begins_list;     /* the last request was the first of an idle connection */
+	uint32_t
+	    list_score;    /* times in a row that the next one of a list followed such a request */
+	bool awaits_reply; /* an answer has left alone: a prompt reply would count */
 	vb_time answered_at;  /* when */
 	uint32_t reply_score; /* prompt replies in a row */
 };

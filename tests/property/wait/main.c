@@ -77,10 +77,11 @@ static uint64_t key_of(const struct process *p)
 	    (uint8_t)(w->announced | w->held_up << 1 | w->kicked << 2 | w->handover << 3 |
 		      w->awaits_reply << 4 | p->packet << 5 | p->kick << 6 | p->wake << 7),
 	    (uint8_t)(p->sleeper_hears | p->looks_on << 1 | p->has_transmit << 2 |
-		      p->nap.once << 3),
+		      p->nap.once << 3 | w->begins_list << 4),
 	    (uint8_t)(w->sleeper | w->thread << 2 | w->held << 4 | p->place << 6),
 	    (uint8_t)(w->outrun == VB_WAIT_OUTRUN_MAX ? 2 : w->outrun > 0),
 	    w->reply_score >= VB_WAIT_REPLY_SCORE_MIN,
+	    w->list_score >= VB_WAIT_LIST_SCORE_MIN,
 	    (uint8_t)(w->trust >= VB_WAIT_TRUST_MIN),
 	    (uint8_t)w->request_cnt,
 	    (uint8_t)(w->look_on_skip > 0),
