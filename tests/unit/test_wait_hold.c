@@ -137,6 +137,7 @@ static void list__is_what_follows_soon(void **state)
 		now += VB_WAIT_BURST_GAP_NS;
 	}
 	assert_int_equal(w.list_score, 0);
+	vb_wait_sent(&w);
 	/* A poll ends a list, however soon the next one begins. */
 	assert_int_equal(post_list(1), 1);
 	assert_true(vb_wait_doorbell(&w, VB_FLIGHT_NONE, ME, w.doorbell_at));
