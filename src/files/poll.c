@@ -261,20 +261,31 @@ static bool may_watch_epoll(int epoll_fd, int max)
 	return may_watch() && max > 0 && vb_watch_has_channel(epoll_fd);
 }
 
-static int epoll_until(int epoll_fd, struct epoll_event *ev, int max, vb_time until,
-		       const sigset_t *mask)
+/* Waits for the channels of @epoll_fd, and until it has something in *ready. False: only the kernel
+ * can wait. */
+static bool watch_until_ready(int epoll_fd, struct epoll_event *ev, int max, vb_time until,
+			      const sigset_t *mask, int *ready)
 {
 	int err;
 
 	while ((err = watch_epoll(epoll_fd, until, mask)) == 0) {
-		int ready = VB_NEXT(epoll_pwait)(epoll_fd, ev, max, 0, NULL);
-
-		if (ready || is_over(until))
-			return ready;
+		*ready = VB_NEXT(epoll_pwait)(epoll_fd, ev, max, 0, NULL);
+		if (*ready || is_over(until))
+			return true;
 	}
 	if (err == EINTR)
-		return fail_interrupted();
-	return VB_NEXT(epoll_pwait)(epoll_fd, ev, max, left_ms(until), mask);
+		*ready = fail_interrupted();
+	return err == EINTR;
+}
+
+static int epoll_until(int epoll_fd, struct epoll_event *ev, int max, vb_time until,
+		       const sigset_t *mask)
+{
+	int ready;
+
+	return watch_until_ready(epoll_fd, ev, max, until, mask, &ready)
+		   ? ready
+		   : VB_NEXT(epoll_pwait)(epoll_fd, ev, max, left_ms(until), mask);
 }
 
 int epoll_pwait(int epoll_fd, struct epoll_event *ev, int max, int timeout, const sigset_t *mask)
@@ -298,17 +309,11 @@ static int epoll_until2(int epoll_fd, struct epoll_event *ev, int max, vb_time u
 			const sigset_t *mask)
 {
 	struct timespec left;
-	int err;
+	int ready;
 
-	while ((err = watch_epoll(epoll_fd, until, mask)) == 0) {
-		int ready = VB_NEXT(epoll_pwait)(epoll_fd, ev, max, 0, NULL);
-
-		if (ready || is_over(until))
-			return ready;
-	}
-	if (err == EINTR)
-		return fail_interrupted();
-	return VB_NEXT(epoll_pwait2)(epoll_fd, ev, max, left_of(until, &left), mask);
+	return watch_until_ready(epoll_fd, ev, max, until, mask, &ready)
+		   ? ready
+		   : VB_NEXT(epoll_pwait2)(epoll_fd, ev, max, left_of(until, &left), mask);
 }
 
 int epoll_pwait2(int epoll_fd, struct epoll_event *ev, int max, const struct timespec *t,

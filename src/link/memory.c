@@ -55,6 +55,20 @@ int vb_memory_map(int fd, size_t size, bool writable, void **out)
 	return 0;
 }
 
+int vb_memory_new(const char *name, size_t size, void **out)
+{
+	int fd = vb_memory_create(name, size), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = vb_memory_map(fd, size, true, out);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
 int vb_memory_protect(void *p, size_t size)
 {
 	return mprotect(p, size, PROT_READ) ? -errno : 0;

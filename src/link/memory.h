@@ -19,6 +19,9 @@
  * the process (RLIMIT_FSIZE) is lower. */
 int vb_memory_create(const char *name, size_t size);
 
+/* The same, mapped for reading and writing in *out. */
+int vb_memory_new(const char *name, size_t size, void **out);
+
 /* Maps all @size bytes of @fd in *out. -EINVAL: it has not this size, or is not sealed. */
 int vb_memory_map(int fd, size_t size, bool writable, void **out);
 

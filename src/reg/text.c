@@ -32,7 +32,7 @@ static bool cut_span(struct span s, char c, struct span *left, struct span *righ
 	return left->len && right->len && !memchr(right->at, c, right->len);
 }
 
-static int digit_of(char c)
+int vb_reg_text_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -60,7 +60,7 @@ int vb_reg_text_number(const char *text, size_t len, uint32_t *out, struct vb_re
 	if (i == len)
 		return text_error(fault, VB_REG_TEXT_NUMBER, s);
 	for (; i < len; i++) {
-		int d = digit_of(text[i]);
+		int d = vb_reg_text_digit(text[i]);
 
 		if (d >= base)
 			return text_error(fault, VB_REG_TEXT_NUMBER, s);

@@ -46,6 +46,9 @@ int vb_reg_text_apply(const struct vb_reg *reg, const char *text, bool only_inde
 int vb_reg_text_apply_raw(const char *text, uint8_t *image, size_t len,
 			  struct vb_reg_text_fault *fault);
 
+/* The value of a hexadecimal digit, 99 for any other character. */
+int vb_reg_text_digit(char c);
+
 /* Reads one number of at most 32 bits. */
 int vb_reg_text_number(const char *text, size_t len, uint32_t *out,
 		       struct vb_reg_text_fault *fault);

@@ -2,6 +2,8 @@
 /* Accesses to the CSR space, see csr_access.h. */
 #include "cmd/reg/csr_access.h"
 
+#include "reg/text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,22 +11,13 @@
 
 #define TEXTS 8
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
-}
-
 bool vb_csr_number(const char *text, size_t len, uint64_t *out)
 {
 	bool hex = len > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	uint64_t v = 0, base = hex ? 16 : 10;
 
 	for (size_t i = hex ? 2 : 0; i < len; i++) {
-		uint64_t d = (uint64_t)digit_of(text[i]);
+		uint64_t d = (uint64_t)vb_reg_text_digit(text[i]);
 
 		if (d >= base || v > (UINT64_MAX - d) / base)
 			return false;

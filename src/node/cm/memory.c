@@ -20,16 +20,13 @@
 static int memory_create(struct vb_cm_memory *m)
 {
 	struct vb_fds fds = {.cnt = 1};
-	void *p = NULL;
-	int fd = vb_memory_create(MEMORY_NAME, sizeof *m->kept);
-	int rc;
+	void *p;
+	int fd = vb_memory_new(MEMORY_NAME, sizeof *m->kept, &p), rc;
 
 	if (fd < 0)
 		return fd;
-	rc = vb_memory_map(fd, sizeof *m->kept, true, &p);
 	fds.fd[0] = fd;
-	if (!rc)
-		rc = vb_fd_store_put(m->slots->fd_store, VB_FD_STORE_CM, 0, &fds);
+	rc = vb_fd_store_put(m->slots->fd_store, VB_FD_STORE_CM, 0, &fds);
 	if (rc) {
 		vb_memory_unmap(p, sizeof *m->kept);
 		close(fd);

@@ -42,14 +42,9 @@ static void versions_open(struct vb_cm_host *cm)
 {
 	void *p;
 
-	cm->versions_fd = vb_memory_create("verbena-cm-ids", VB_CM_VERSIONS_BYTES);
+	cm->versions_fd = vb_memory_new("verbena-cm-ids", VB_CM_VERSIONS_BYTES, &p);
 	if (cm->versions_fd < 0)
 		return;
-	if (vb_memory_map(cm->versions_fd, VB_CM_VERSIONS_BYTES, true, &p)) {
-		close(cm->versions_fd);
-		cm->versions_fd = -1;
-		return;
-	}
 	(void)fcntl(cm->versions_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 	cm->version = p;
 	vb_ucma_set_versions(cm->ucma, cm->version);

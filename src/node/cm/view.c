@@ -9,17 +9,12 @@
 
 int vb_broker_cm_table(struct vb_broker *b)
 {
-	int fd = vb_memory_create(VB_CM_TABLE_NAME, sizeof(struct vb_cm_table)), rc;
 	struct vb_cm_table *t;
 	void *p;
+	int fd = vb_memory_new(VB_CM_TABLE_NAME, sizeof *t, &p);
 
 	if (fd < 0)
 		return fd;
-	rc = vb_memory_map(fd, sizeof *t, true, &p);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
 	t = p;
 	t->total = vb_broker_cm_views(b, t->view, VB_CM_TABLE_MAX);
 	t->cnt = t->total < VB_CM_TABLE_MAX ? t->total : VB_CM_TABLE_MAX;

@@ -49,15 +49,10 @@ struct vb_past *vb_slots_past(const struct vb_slots *s)
 static int host_create(struct vb_slots *s)
 {
 	void *p;
-	int fd = vb_memory_create(VB_MEMORY_HOST, sizeof(struct vb_host_memory));
+	int fd = vb_memory_new(VB_MEMORY_HOST, sizeof(struct vb_host_memory), &p);
 
 	if (fd < 0)
 		return fd;
-	int rc = vb_memory_map(fd, sizeof(struct vb_host_memory), true, &p);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
 	s->host_fd = fd;
 	s->host = p;
 	s->host->magic = VB_SHM_MAGIC;
@@ -105,12 +100,9 @@ static int slot_make(struct vb_slots *s)
 	if (rc)
 		return rc;
 	if (k >= VB_SLOT_GSI) {
-		mem_fd = vb_memory_create(VB_MEMORY_SLOT, sizeof *slot->shm);
+		mem_fd = vb_memory_new(VB_MEMORY_SLOT, sizeof *slot->shm, &p);
 		if (mem_fd < 0)
 			return mem_fd;
-		rc = vb_memory_map(mem_fd, sizeof *slot->shm, true, &p);
-		if (rc)
-			goto fail;
 		fds.fd[fds.cnt++] = mem_fd;
 	}
 	rc = vb_group_grow(&s->group);

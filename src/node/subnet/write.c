@@ -35,17 +35,11 @@ struct vb_subnet_file *vb_subnet_file_of(const struct vb_subnet_daemon *d, uint6
 
 int vb_subnet_pages_open(struct vb_subnet_daemon *d)
 {
-	const size_t size = VB_SUBNET_PAGES * sizeof *d->pages;
 	void *p;
-	int fd = vb_memory_create("verbena-umad", size), rc;
+	int fd = vb_memory_new("verbena-umad", VB_SUBNET_PAGES * sizeof *d->pages, &p);
 
 	if (fd < 0)
 		return fd;
-	rc = vb_memory_map(fd, size, true, &p);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
 	d->pages = p;
 	d->pages_fd = fd;
 	return 0;

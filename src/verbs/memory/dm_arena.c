@@ -25,16 +25,11 @@ static int arena_new(struct vb_dm_arena **out)
 {
 	struct vb_dm_arena *a = calloc(1, sizeof *a);
 	void *p;
-	int rc = -ENOMEM;
 
 	if (!a)
 		return ENOMEM;
-	a->fd = vb_memory_create(DM_NAME, VB_DM_SIZE);
-	if (a->fd >= 0)
-		rc = vb_memory_map(a->fd, VB_DM_SIZE, true, &p);
-	if (rc) {
-		if (a->fd >= 0)
-			close(a->fd);
+	a->fd = vb_memory_new(DM_NAME, VB_DM_SIZE, &p);
+	if (a->fd < 0) {
 		free(a);
 		return ENOMEM;
 	}

@@ -23,8 +23,8 @@
 
 int vb_export_open(uint64_t guid, struct vb_export_table **out)
 {
-	int fd = vb_memory_create(TABLE_NAME, sizeof **out);
 	void *p;
+	int fd = vb_memory_new(TABLE_NAME, sizeof **out, &p);
 
 	*out = NULL;
 	if (fd == -EFBIG) {
@@ -34,13 +34,6 @@ int vb_export_open(uint64_t guid, struct vb_export_table **out)
 	}
 	if (fd < 0)
 		return fd;
-
-	int rc = vb_memory_map(fd, sizeof **out, true, &p);
-
-	if (rc) {
-		close(fd);
-		return rc;
-	}
 
 	struct vb_export_table *t = p;
 

@@ -81,4 +81,17 @@ void vb_mad_fields_read(const struct vb_mad_field *f, size_t cnt, const uint8_t 
 void vb_mad_fields_write(const struct vb_mad_field *f, size_t cnt, const void *from,
 			 uint8_t mad[VB_MAD_LEN]);
 
+/* Defines the two functions of an attribute by its table. Members that the table lacks do not
+ * exist.
+ */
+#define VB_MAD_ATTRIBUTE(type, prefix, table)                                                      \
+	void prefix##_parse(struct type *to, const uint8_t mad[VB_MAD_LEN])                        \
+	{                                                                                          \
+		vb_mad_fields_read((table), sizeof(table) / sizeof(table)[0], mad, to);            \
+	}                                                                                          \
+	void prefix##_emit(const struct type *from, uint8_t mad[VB_MAD_LEN])                       \
+	{                                                                                          \
+		vb_mad_fields_write((table), sizeof(table) / sizeof(table)[0], from, mad);         \
+	}
+
 #endif

@@ -6,8 +6,6 @@
 
 #include <assert.h>
 
-#define ROWS(table) (table), sizeof(table) / sizeof(table)[0]
-
 #define ROUTE(member, byte, bit, bits) VB_MAD_FIELD(struct vb_smp_route, member, byte, bit, bits)
 
 static const struct vb_mad_field route_fields[] = {
@@ -115,23 +113,12 @@ static const struct vb_mad_field notice_fields[] = {
     NOTICE(count, 8, 1, 15),
 };
 
-/* The two functions of an attribute. Members that the table lacks do not exist. */
-#define ATTRIBUTE(type, prefix, table)                                                             \
-	void prefix##_parse(struct type *to, const uint8_t mad[VB_MAD_LEN])                        \
-	{                                                                                          \
-		vb_mad_fields_read(ROWS(table), mad, to);                                          \
-	}                                                                                          \
-	void prefix##_emit(const struct type *from, uint8_t mad[VB_MAD_LEN])                       \
-	{                                                                                          \
-		vb_mad_fields_write(ROWS(table), from, mad);                                       \
-	}
-
-ATTRIBUTE(vb_smp_route, vb_smp_route, route_fields)
-ATTRIBUTE(vb_node_info, vb_node_info, node_fields)
-ATTRIBUTE(vb_switch_info, vb_switch_info, switch_fields)
-ATTRIBUTE(vb_port_info, vb_port_info, port_fields)
-ATTRIBUTE(vb_sm_info, vb_sm_info, sm_fields)
-ATTRIBUTE(vb_notice, vb_notice, notice_fields)
+VB_MAD_ATTRIBUTE(vb_smp_route, vb_smp_route, route_fields)
+VB_MAD_ATTRIBUTE(vb_node_info, vb_node_info, node_fields)
+VB_MAD_ATTRIBUTE(vb_switch_info, vb_switch_info, switch_fields)
+VB_MAD_ATTRIBUTE(vb_port_info, vb_port_info, port_fields)
+VB_MAD_ATTRIBUTE(vb_sm_info, vb_sm_info, sm_fields)
+VB_MAD_ATTRIBUTE(vb_notice, vb_notice, notice_fields)
 
 uint16_t vb_smp_get16(const uint8_t mad[VB_MAD_LEN], uint32_t index)
 {

@@ -22,17 +22,11 @@
 
 int vb_broker_page_open(const struct vb_broker *b, struct vb_conn *c)
 {
-	int fd = vb_memory_create("verbena-cm-calls", VB_CM_PAGE_BYTES);
 	void *p;
-	int rc;
+	int fd = vb_memory_new("verbena-cm-calls", VB_CM_PAGE_BYTES, &p);
 
 	if (fd < 0)
 		return fd;
-	rc = vb_memory_map(fd, VB_CM_PAGE_BYTES, true, &p);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
 	c->page = p;
 	c->page->broker = vb_broker_cm_number(b);
 	c->served = c->carried_out = 0;

@@ -143,7 +143,6 @@ int vb_subnet_map_make(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a)
 {
 	struct vb_ib_map head = {.generation = 0};
 	void *p;
-	int rc;
 
 	_Static_assert(VB_IB_PKEYS == VB_SUBNET_PKEYS && VB_IB_LIDS == VB_SUBNET_LIDS &&
 			   VB_IB_MULTICASTS == VB_SUBNET_MULTICASTS && VB_IB_SLOTS == VB_SLOT_CNT &&
@@ -153,12 +152,9 @@ int vb_subnet_map_make(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a)
 	a->first_lanes = calloc(head.port_cnt, sizeof *a->first_lanes);
 	if (!a->first_lanes)
 		return -ENOMEM;
-	a->map_fd = vb_memory_create(MEMORY_MAP, head.size);
+	a->map_fd = vb_memory_new(MEMORY_MAP, head.size, &p);
 	if (a->map_fd < 0)
 		return a->map_fd;
-	rc = vb_memory_map(a->map_fd, head.size, true, &p);
-	if (rc)
-		return rc;
 	a->map = p;
 	*a->map = head;
 	for (uint32_t i = 0; i < VB_SLOT_CNT; i++)

@@ -28,17 +28,12 @@
 /* Memory that the processes at a node, or at all nodes, share. */
 static int host_create(struct vb_host_memory **out, const char *root)
 {
-	int fd = vb_memory_create(VB_MEMORY_HOST, sizeof **out), rc;
 	struct vb_host_memory *m;
 	void *p;
+	int fd = vb_memory_new(VB_MEMORY_HOST, sizeof *m, &p);
 
 	if (fd < 0)
 		return fd;
-	rc = vb_memory_map(fd, sizeof *m, true, &p);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
 	m = p;
 	m->host.magic = VB_SHM_MAGIC;
 	m->host.version = VB_SHM_VERSION;
@@ -111,19 +106,14 @@ static int slot_make(struct vb_subnet_slot *s, uint32_t k, bool is_captured)
 {
 	uint16_t first;
 	void *p;
-	int fd, rc;
+	int fd;
 
 	/* Peers that know of a QP of a former fabric cannot tell those here by its number. */
 	if (getrandom(&first, sizeof first, 0) != (ssize_t)sizeof first)
 		return -errno;
-	fd = vb_memory_create(VB_MEMORY_SLOT, sizeof *s->shm);
+	fd = vb_memory_new(VB_MEMORY_SLOT, sizeof *s->shm, &p);
 	if (fd < 0)
 		return fd;
-	rc = vb_memory_map(fd, sizeof *s->shm, true, &p);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
 	s->shm = p;
 	s->mem_fd = fd;
 	s->shm->magic = VB_SHM_MAGIC;

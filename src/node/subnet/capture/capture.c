@@ -90,15 +90,12 @@ static void frame_seen(void *ctx, uint32_t number, bool sent, const struct vb_fr
 static int ring_make(struct vb_subnet_capture *s)
 {
 	void *p;
-	int rc;
 
-	s->ring_fd = vb_memory_create(VB_MEMORY_CAPTURE, sizeof *s->ring);
+	s->ring_fd = vb_memory_new(VB_MEMORY_CAPTURE, sizeof *s->ring, &p);
 	if (s->ring_fd < 0)
 		return s->ring_fd;
-	rc = vb_memory_map(s->ring_fd, sizeof *s->ring, true, &p);
-	if (!rc)
-		s->ring = p;
-	return rc;
+	s->ring = p;
+	return 0;
 }
 
 static int names_make(const struct vb_subnet_daemon *d, struct vb_subnet_capture *s)
@@ -106,14 +103,10 @@ static int names_make(const struct vb_subnet_daemon *d, struct vb_subnet_capture
 	size_t size = d->topo->node_cnt * sizeof(struct vb_subnet_name);
 	struct vb_subnet_name *name;
 	void *p;
-	int rc;
 
-	s->names_fd = vb_memory_create(VB_MEMORY_CAPTURE, size);
+	s->names_fd = vb_memory_new(VB_MEMORY_CAPTURE, size, &p);
 	if (s->names_fd < 0)
 		return s->names_fd;
-	rc = vb_memory_map(s->names_fd, size, true, &p);
-	if (rc)
-		return rc;
 	name = p;
 	for (uint32_t i = 0; i < d->topo->node_cnt; i++)
 		snprintf(name[i].text, sizeof name[i].text, "%s", d->topo->node[i].name);

@@ -132,45 +132,10 @@ void vb_ibcc_log_emit(const struct vb_ibcc_log *l, uint8_t mad[VB_MAD_LEN])
 		vb_mad_fields_write(ca_log_fields, CNT(ca_log_fields), l, mad);
 }
 
-void vb_ibcc_switch_setting_parse(struct vb_ibcc_switch_setting *s, const uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_read(switch_fields, CNT(switch_fields), mad, s);
-}
-
-void vb_ibcc_switch_setting_emit(const struct vb_ibcc_switch_setting *s, uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_write(switch_fields, CNT(switch_fields), s, mad);
-}
-
-void vb_ibcc_ports_parse(struct vb_ibcc_ports *p, const uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_read(port_fields, CNT(port_fields), mad, p);
-}
-
-void vb_ibcc_ports_emit(const struct vb_ibcc_ports *p, uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_write(port_fields, CNT(port_fields), p, mad);
-}
-
-void vb_ibcc_ca_setting_parse(struct vb_ibcc_ca_setting *s, const uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_read(ca_fields, CNT(ca_fields), mad, s);
-}
-
-void vb_ibcc_ca_setting_emit(const struct vb_ibcc_ca_setting *s, uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_write(ca_fields, CNT(ca_fields), s, mad);
-}
-
-void vb_ibcc_table_parse(struct vb_ibcc_table *t, const uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_read(table_fields, CNT(table_fields), mad, t);
-}
-
-void vb_ibcc_table_emit(const struct vb_ibcc_table *t, uint8_t mad[VB_MAD_LEN])
-{
-	vb_mad_fields_write(table_fields, CNT(table_fields), t, mad);
-}
+VB_MAD_ATTRIBUTE(vb_ibcc_switch_setting, vb_ibcc_switch_setting, switch_fields)
+VB_MAD_ATTRIBUTE(vb_ibcc_ports, vb_ibcc_ports, port_fields)
+VB_MAD_ATTRIBUTE(vb_ibcc_ca_setting, vb_ibcc_ca_setting, ca_fields)
+VB_MAD_ATTRIBUTE(vb_ibcc_table, vb_ibcc_table, table_fields)
 
 void vb_ibcc_timestamp_emit(uint32_t now, uint8_t mad[VB_MAD_LEN])
 {
