@@ -24,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOPS = r"([\d.]+) million/s"
 RXE = "## Against rdma_rxe"  # the section that bench/rxe.sh writes
 HOOKS = "## Probes and the tracer"  # the section before it, of bench/hooks.py
-TURNS = {"a": 9, "b": 5, "i": 3}  # of a group in a round; of others one
+TURNS = {"a": 9, "b": 5, "n": 5, "i": 3}  # of a group in a round; of others one
 # Congestion control as --cc paper has it, and off, by registers.
 CC_ON = [f"{name}=1" for name in ("dcqcn_hw_en", "hw_rate_throttle_en", "tx_wqe_ost_limit_en", "speed_limiter_en",
                                   "np_en", "ecn_en", "rxq_en")]
@@ -47,19 +47,37 @@ class Adapter:
 
     def perftest(self, program, *options, run=()):
         """The numbers of the last line of a perftest program's table. @run: options of verbena run."""
-        port = free_port()
-        argv = [self.verbena, "run", *run, "--", program, "-d", self.name, "-x", str(self.gid), "-F",
-                "-p", str(port), *options]
-        out = pair(argv, argv + ["127.0.0.1"], port)
-        rows = re.findall(r"^\s*\d[\d. \t]+$", out, re.MULTILINE)
-        if not rows:
-            raise Failure(f"{' '.join(argv)}: no result\n{out}")
-        return [float(x) for x in rows[-1].split()]
+        argv = [self.verbena, "run", *run, "--", program, "-d", self.name, "-x", str(self.gid)]
+        return perftest_row(argv, argv, *options)
 
     def write_bw(self, *run):
         """MB/s, of 10^6 bytes."""
         return self.perftest("ib_write_bw", "-s", "65536", "-m", "4096", "-n", "40000",
                              "--report_gbits", run=run)[3] * 1000 / 8
+
+    def fabric_bw(self):
+        """MB/s by LID from a node of an InfiniBand fabric, which OpenSM manages, to another one."""
+        fabric = f"bench-{os.getpid()}"
+        ends = [[self.verbena, "run", "--fabric", fabric, "--node", node, "--", "ib_write_bw", "-d", "verbena0"]
+                for node in FABRIC_ENDS]
+        subprocess.run([self.verbena, "fabric", "--name", fabric, "--sm", "up", FABRIC], check=True, timeout=SECONDS,
+                       stdout=subprocess.DEVNULL)
+        try:
+            self.await_active(fabric)
+            return perftest_row(*ends, "-s", "65536", "-m", "4096", "-n", "40000", "--report_gbits")[3] * 1000 / 8
+        finally:
+            subprocess.run([self.verbena, "fabric", "down", fabric], check=True, timeout=SECONDS, stdout=subprocess.DEVNULL)
+
+    def await_active(self, fabric):
+        """Returns once the manager has made the ports of both ends ACTIVE."""
+        deadline = time.monotonic() + 30
+        for node in FABRIC_ENDS:
+            while "4: ACTIVE" not in subprocess.check_output(
+                    [self.verbena, "run", "--fabric", fabric, "--node", node, "--", "cat",
+                     "/sys/class/infiniband/verbena0/ports/1/state"], text=True, timeout=SECONDS):
+                if time.monotonic() > deadline:
+                    raise Failure(f"the port of {node} does not become ACTIVE")
+                time.sleep(0.1)
 
     def incast(self, senders):
         """MB/s that so many processes together write to one, with congestion control."""
@@ -189,6 +207,8 @@ class Adapter:
 EVENT_ORDERS = ("arm-post", "post-arm", "epoll")
 WAIT_TARGETS = ("0", "1", "10", "100", "1000", "10000", "compute", "sleep", "gone")
 LOOPING = WAIT_TARGETS[:7]
+# Hosts of two pods: five switches lie between them.
+FABRIC, FABRIC_ENDS = "fat-tree:k=4", ("H-0000", "H-0015")
 LINKS = (("UDP", ()), ("shared memory", ("--link", "shm")))
 P99, SLOWER, MBPS = r"p99 ([\d.]+)", r"its loop (-?[\d.]+)", r"([\d.]+) MB/s"
 # Each end loses so much of what arrives there.
@@ -202,6 +222,17 @@ RECOVERY = (
      "timeout_range[0].range_size=7,timeout_range[0].timeout_retry_num=2,timeout_range[0].dec_mode=1\n"),
     ("selective repeat", "selective_repeat_forced_en=1\n"),
 )
+
+
+def perftest_row(server, client, *options):
+    """The numbers of the last line of the client's table."""
+    port = free_port()
+    options = ["-F", "-p", str(port), *options]
+    out = pair(server + options, client + options + ["127.0.0.1"], port)
+    rows = re.findall(r"^\s*\d[\d. \t]+$", out, re.MULTILINE)
+    if not rows:
+        raise Failure(f"{' '.join(client)}: no result\n{out}")
+    return [float(x) for x in rows[-1].split()]
 
 
 def error_of_median(values):
@@ -253,6 +284,9 @@ def measurements(adapter):
         ("s", "ib_write_bw -s 65536 -m 4096, by shared memory (--link shm)", "MB/s",
          lambda: adapter.write_bw("--link", "shm")),
         ("s", "ib_write_lat -s 2, by shared memory", "us", lambda: adapter.latency("ib_write_lat", "--link", "shm")),
+        ("n", f"ib_write_bw -s 65536 -m 4096, by LID on an InfiniBand fabric ({FABRIC})", "MB/s", adapter.fabric_bw),
+        ("n", "ib_write_bw -s 65536 -m 4096, by shared memory, in turn with it", "MB/s",
+         lambda: adapter.write_bw("--link", "shm")),
         ("w", "TCP to and fro, 8 bytes, both ends in epoll_wait() (waiting)", "us",
          lambda: number_in(adapter.bare("waiting", "-", "tcp"), r"median ([\d.]+)")),
         *(("w", f"SEND to and fro, both ends wait for events, {order}, by {name}", "us",
@@ -304,6 +338,7 @@ TARGETS = (
     ("b", "ib_write_lat : ping-pong", 0, 1, "<=", 1.5),
     ("b", "ib_send_lat : ping-pong", 2, 1, "<=", 1.5),
     ("c", "ib_write_bw -s 8 : sendto", 0, 1, ">=", 2.5),
+    ("n", "InfiniBand fabric : shared memory", 0, 1, ">=", 0.8),
     ("e", "progress thread, % of a core", 0, None, "<", 0.5),
     *(("w", f"events, {order}, by UDP : TCP", 1 + i, 0, "<=", 1.3) for i, order in enumerate(EVENT_ORDERS)),
     *(("w", f"events, {order}, by shared memory : TCP", 4 + i, 0, "<", 1) for i, order in enumerate(EVENT_ORDERS)),
@@ -478,8 +513,8 @@ def document(tables, runs, qp):
         "Written by `scripts/bench`; run it again to compare with another machine. Everything runs on the",
         "loopback device, server and client on the same cores, release build, the programs in turn: figures are",
         f"medians of {runs} rounds, with {', '.join(f'{n} turns of {g}' for g, n in TURNS.items())} in each; comparisons"
-        " are medians of those of",
-        "neighbours. The cost of DCQCN is of one pair that runs while its registers are switched on and off, the median",
+        " are medians of the ratios of",
+        "neighbouring rounds. The cost of DCQCN is measured on one pair that runs while its registers are switched on and off, the median",
         "of some hundred slices and its standard error. MB is 10^6 bytes; latencies are half round trips.", "",
         *tables[0], "", *tables[1], *memory_line, "", *SIMULATOR_TEXT, "",
         "The bare programs stand in `bench/`: the least that RoCEv2 over UDP sockets has to do, without a",
@@ -494,7 +529,7 @@ def document(tables, runs, qp):
 def main():
     p = argparse.ArgumentParser(prog="scripts/bench", description="Measures Verbena on loopback.")
     p.add_argument("--runs", type=int, default=5, help="rounds (5)")
-    p.add_argument("--only", default="a,b,c,e,s,w,o,f,h,i,g", help="groups to measure")
+    p.add_argument("--only", default="a,b,c,e,s,n,w,o,f,h,i,g", help="groups to measure")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="build directory")
     p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"),
                    help="file for the tables; - for none")
