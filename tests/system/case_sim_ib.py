@@ -11,6 +11,7 @@ import zlib
 
 import ib_capture
 from cases import case
+from case_subnet_routing import TORUS
 from hosts import Failure, Skip
 from icrc import packets
 
@@ -234,23 +235,29 @@ def loops_by_ibdmchk(context, folder, lanes):
 
 @case("sim-ib.opensm", seconds=180)
 def routes_of_opensm(context):
-    """OpenSM's own routes of a ring: by min-hop the simulator deadlocks and ibdmchk finds the loop, by dfsssp and lash, with
-    their service levels and lanes, neither; an engine that cannot do it is said to fail."""
+    """OpenSM's own routes of a ring: by min-hop the simulator deadlocks and ibdmchk finds the loop, by dfsssp, lash and nue, with
+    their service levels and lanes, neither, nor of a torus by torus-2QoS; an engine that cannot do it is said to fail."""
     for program in ("opensm", "saquery"):
         if not shutil.which(program):
             raise Skip(f"{program} is not installed")
     host = context.machine.a
-    for engine, deadlocks in (("minhop", True), ("dfsssp", False), ("lash", False)):
+    config = os.path.join(context.machine.folder, "torus-2QoS.conf")
+    with open(config, "w", encoding="ascii") as f:
+        f.write(TORUS)
+    ring, torus = ("ring:switches=6,hosts=2", 6, 12), ("torus:size=4x4,hosts=1", 16, 16)
+    for engine, (topology, switches, hosts), deadlocks in (("minhop", ring, True), ("dfsssp", ring, False), ("lash", ring, False),
+                                                           ("nue", ring, False), ("torus-2QoS", torus, False)):
         folder = os.path.join(context.machine.folder, f"routes.{engine}")
-        said = host.run([context.verbena, "fabric", "route", "ring:switches=6,hosts=2", "-R", engine, "-o", folder], seconds=60)
-        need(f"{engine}: 6 switches, 12 hosts, service levels of paths: " in said, said)
+        more = ["--", "--torus_config", config, "-Q"] if topology == torus[0] else []
+        said = host.run([context.verbena, "fabric", "route", topology, "-R", engine, "-o", folder, *more], seconds=60)
+        need(f"{engine}: {switches} switches, {hosts} hosts, service levels of paths: " in said, said)
         need(os.path.exists(os.path.join(folder, "opensm.psl")) != deadlocks, str(os.listdir(folder)))
         scenario = os.path.join(context.machine.folder, f"{engine}.yaml")
         with open(scenario, "w", encoding="ascii") as f:
             f.write(OPENSM_RING.format(folder))
         out = simulate(context, scenario, status=4 if deadlocks else 0)
         need(("S-0000 lane 0 -> S-0001 lane 0" in out) == deadlocks, out)
-        need(deadlocks or "done 132, failed 0" in out, out)
+        need(deadlocks or f"done {hosts * (hosts - 1)}, failed 0" in out, out)
         if shutil.which("ibdmchk"):
             need(loops_by_ibdmchk(context, folder, not deadlocks) == deadlocks, f"ibdmchk of {engine}")
     folder = os.path.join(context.machine.folder, "routes.none")
