@@ -111,7 +111,7 @@ int vb_topo_parse(struct vb_topo *t, const struct vb_topo_config *cfg, const cha
 		  char *why, size_t why_size);
 
 /*
- * Makes a shape: "NAME:KEY=VALUE,...", see docs/infiniband.md. Switches are S-0000, S-0001 ... and
+ * Makes a shape: "NAME:KEY=VALUE,...", see docs/fabric.md. Switches are S-0000, S-0001 ... and
  * come first, hosts are H-0000, H-0001 ...; returns as vb_topo_parse() does.
  */
 int vb_topo_shape(struct vb_topo *t, const struct vb_topo_config *cfg, const char *shape, char *why,
