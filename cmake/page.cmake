@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 cmake_minimum_required(VERSION 3.22)
 # Makes the C source of a page of export/page.h, vb_NAME_head[] and vb_NAME_tail[]. PAGE is its HTML, STYLES and SCRIPTS
-# are files with commas between them that are put in, all in FROM.
+# are files with commas between them that are put in, all in FROM. The parts that all pages have are in FROM/page:
+# @HEAD@ is head.html there, and so on.
 #   cmake -DNAME=page -DFROM=src/export -DPAGE=report/page.html -DSTYLES=... -DSCRIPTS=... -DTO=page.c -P cmake/page.cmake
-file(READ ${FROM}/${PAGE} page)
-# The head, without the licence that stands in front of it.
-file(READ ${FROM}/report/head.html head)
-string(REGEX REPLACE "^[^\n]*\n@HEAD@" "@HEAD@" page "${page}")
-string(REPLACE "@HEAD@" "${head}" page "${page}")
+# Without the licence that stands in front of it: the head has one.
+function(read_part file to)
+  file(READ ${file} text)
+  string(REGEX REPLACE "^<!-- SPDX[^\n]*\n" "" text "${text}")
+  set(${to} "${text}" PARENT_SCOPE)
+endfunction()
+read_part(${FROM}/${PAGE} page)
+foreach(part HEAD ZOOM TAIL)
+  string(TOLOWER ${part} file)
+  read_part(${FROM}/page/${file}.html text)
+  string(REGEX REPLACE "@${part}@\n?" "@${part}@" page "${page}")
+  string(REPLACE "@${part}@" "${text}" page "${page}")
+endforeach()
 foreach(kind STYLE SCRIPT)
   string(REPLACE "," ";" parts "${${kind}S}")
   set(text "")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pages for a browser: HTML, CSS and JavaScript as one text in two halves. Between them goes the
- * data, as JSON without a '<'. A page asks for nothing else and can be read from a file.
+ * data, as JSON without a '<'. A page asks for nothing else and can be read from a file. The parts
+ * that all have are in src/export/page.
  */
 #ifndef VB_EXPORT_PAGE_H
 #define VB_EXPORT_PAGE_H
