@@ -340,6 +340,83 @@ static void routers__that_drop(void **state)
 	expect("hop-limit", VB_RANK_FAILED, "its hop limit was 1");
 }
 
+/* Subnets of other prefixes, and no router in that of the sender. FAB-06 */
+static void subnets__that_no_router_joins(void **state)
+{
+	(void)state;
+	ends_at(VB_PATH_NO_LID, 0);
+	view.no_router = true;
+	view.from_prefix = 0xfec0000000000001;
+	view.prefix = 0xfec0000000000002;
+	expect("no-router", VB_RANK_FAILED,
+	       "Port 1 of B is in another subnet (prefix 0xfec0000000000002), and no router is in the "
+	       "subnet of port 1 of A (0xfec0000000000001).");
+	assert_true(advises("'verbena fabric join'"));
+}
+
+static void need_reason(const char *text)
+{
+	static struct vb_lines l;
+
+	vb_path_reason(&view, &l);
+	assert_int_equal(l.cnt, text ? 1 : 0);
+	if (text)
+		assert_string_equal(l.text[0], text);
+}
+
+/* The words of `verbena fabric show --route` for the same causes: of the way alone. */
+static void reasons__stand_behind_a_place(void **state)
+{
+	static const struct {
+		enum vb_path_end end;
+		const char *text;
+	} rows[] = {
+	    {VB_PATH_NO_LID, "the destination has no LID yet"},
+	    {VB_PATH_ELSEWHERE, "the port does not have LID 7"},
+	    {VB_PATH_NO_WAY, "the forwarding table of the switch has no way on for LID 7"},
+	    {VB_PATH_BARRED_OUT, "P_Key 0x8001 does not pass there"},
+	    {VB_PATH_BARRED_IN, "P_Key 0x8001 does not pass there"},
+	    {VB_PATH_NOT_ROUTED, "the router has no way to its DGID"},
+	    {VB_PATH_HOPS_ENDED, "its hop limit ends there"},
+	};
+
+	(void)state;
+	need_reason(NULL);
+	/* The receiver's P_Keys, and programs that are stopped, are not the way's. */
+	view.to.pkey[0] = view.to.pkey[1] = 0;
+	view.stopped_cnt = 1;
+	need_reason(NULL);
+	assert_true(vb_path_arrives(&view));
+	view.at.id = 5;
+	assert_false(vb_path_arrives(&view));
+	need_reason("it arrives there: LID 7 is that port's, too");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		view.end = rows[i].end;
+		need_reason(rows[i].text);
+	}
+	assert_int_equal(vb_path_links(&view), 3);
+	view.end = VB_PATH_SENT_NOT;
+	assert_int_equal(vb_path_links(&view), 2);
+	need_reason("it is not sent there");
+	view.hop[2].vl = 15;
+	need_reason("SL 3 has no lane for data there (VL 15 of 4)");
+	view.at = view.hop[2].out;
+	view.at.state = view.hop[2].out.state = VB_LINK_INIT;
+	need_reason("its link is INIT");
+	view.at.state = view.hop[2].out.state = VB_LINK_DOWN;
+	view.hop[2].out.is_plugged = false;
+	need_reason("its link is DOWN, the cable is unplugged");
+	view.hop[2].out.has_cable = false;
+	need_reason("there is no cable");
+	view.end = VB_PATH_RECEIVED_NOT;
+	view.at.state = view.hop[2].in.state = VB_LINK_INIT;
+	need_reason("its link is INIT and takes no data");
+	view.no_router = true;
+	view.from_prefix = 1;
+	view.prefix = 2;
+	need_reason("no router leads from prefix 0x0000000000000001 to 0x0000000000000002");
+}
+
 static void groups__that_a_port_has_not_joined(void **state)
 {
 	(void)state;
@@ -488,6 +565,8 @@ int main(void)
 	    T(lengths__that_a_link_does_not_take),
 	    T(partitions),
 	    T(routers__that_drop),
+	    T(subnets__that_no_router_joins),
+	    T(reasons__stand_behind_a_place),
 	    T(groups__that_a_port_has_not_joined),
 	    T(groups__that_do_not_come_to_a_switch),
 	    T(qps__whose_way_is_broken),

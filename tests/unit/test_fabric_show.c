@@ -6,6 +6,7 @@
 #include "subnet_view_env.h"
 
 #include "cmd/fabric/show/facts.h"
+#include "node/subnet/path/path.h"
 #include "wire/ib/rate.h"
 
 #include <stdarg.h>
@@ -340,24 +341,25 @@ static void views__that_are_none(void **state)
 	vb_subnet_view_free(&v);
 }
 
-static int way_write(const char *text, struct vb_subnet_way *w)
+static struct vb_path_view way;
+
+static int way_write(const char *text)
 {
 	FILE *f = writing();
-	int rc = vb_subnet_way_write(fabric, text, f, fabric_why, sizeof fabric_why);
+	int rc = vb_subnet_answer_way(fabric, text, f, fabric_why, sizeof fabric_why);
 
 	written_end(f);
 	if (rc == 0) {
-		assert_int_equal(written_len, sizeof *w);
-		memcpy(w, written, sizeof *w);
+		assert_int_equal(written_len, sizeof way);
+		memcpy(&way, written, sizeof way);
 	}
 	free(written);
 	return rc;
 }
 
-static struct vb_subnet_way way_of(uint32_t from, uint32_t to, unsigned sl, unsigned pkey)
+static void way_find(uint32_t from, uint32_t to, unsigned sl, unsigned pkey)
 {
 	struct vb_subnet_view v = view_now(NULL);
-	struct vb_subnet_way w;
 	char text[96];
 
 	snprintf(text, sizeof text, "%u %u %u 0 %u",
@@ -366,9 +368,8 @@ static struct vb_subnet_way way_of(uint32_t from, uint32_t to, unsigned sl, unsi
 					  : to == HOST_A ? 1u
 							 : 0u),
 		 sl, pkey);
-	assert_int_equal(way_write(text, &w), 0);
+	assert_int_equal(way_write(text), 0);
 	vb_subnet_view_free(&v);
-	return w;
 }
 
 /* The manager has set it all, and the map follows. */
@@ -381,36 +382,39 @@ static void all_follow(void)
 /* The way that a packet takes: each link with its lane and its P_Keys, until it arrives. */
 static void ways__go_from_link_to_link(void **state)
 {
-	struct vb_subnet_way w;
-
 	(void)state;
 	fabric_configure();
 	vb_subnet_sma_port(&fabric->subnet, place(SWITCH_A, 2))->sl2vl[1].vl[3] = 2;
-	w = way_of(HOST_A, HOST_B, 3, 0);
-	assert_int_equal(w.fate, VB_IB_ARRIVES);
-	assert_int_equal(w.hop_cnt, 3);
-	assert_int_equal(w.slid, LID(HOST_A));
-	assert_int_equal(w.dlid, LID(HOST_B));
-	assert_int_equal(w.pkey, 0xffff);
-	assert_int_equal(w.hop[1].vl, 2); /* in by port 1, out by port 2 */
-	assert_int_equal(w.hop[0].pkey_out, 0xffff);
-	assert_int_equal(w.hop[2].pkey_in, 0xffff);
-	assert_int_equal(w.has_grh, false);
-	w = way_of(HOST_B, SWITCH_A, 0, 0);
-	assert_int_equal(w.fate, VB_IB_ARRIVES);
-	assert_int_equal(w.hop_cnt, 2);
+	way_find(HOST_A, HOST_B, 3, 0);
+	assert_true(vb_path_arrives(&way));
+	assert_int_equal(way.hop_cnt, 3);
+	assert_int_equal(way.slid, LID(HOST_A));
+	assert_int_equal(way.dlid, LID(HOST_B));
+	assert_int_equal(way.dlid_sent, LID(HOST_B));
+	assert_int_equal(way.pkey, 0xffff);
+	assert_int_equal(way.hop[1].vl, 2); /* in by port 1, out by port 2 */
+	assert_int_equal(way.has_grh, false);
+	way_find(HOST_B, SWITCH_A, 0, 0);
+	assert_true(vb_path_arrives(&way));
+	assert_int_equal(way.hop_cnt, 2);
+	/* The P_Key is the first one that both let pass, unless one is named. */
+	vb_subnet_sma_port(&fabric->subnet, place(HOST_A, 1))->pkey[0] = 0x8001;
+	vb_subnet_sma_port(&fabric->subnet, place(HOST_A, 1))->pkey[1] = 0xffff;
+	all_follow();
+	way_find(HOST_A, HOST_B, 0, 0);
+	assert_int_equal(way.pkey, 0xffff);
+	way_find(HOST_A, HOST_B, 0, 0x8001);
+	assert_int_equal(way.pkey, 0x8001);
 }
 
 static void print_way(uint32_t from, uint32_t to)
 {
 	struct vb_show s = show_now(0);
-	struct vb_subnet_way_key key = {.from =
-					    s.v.node[from].first_port + (from == HOST_B ? 2 : 1),
-					.to = s.v.node[to].first_port + (to == HOST_B ? 2 : 1)};
-	struct vb_subnet_way w = way_of(from, to, 0, 0);
-	FILE *f = writing();
+	FILE *f;
 
-	(void)vb_show_way_print(f, &s, &key, &w, false);
+	way_find(from, to, 0, 0);
+	f = writing();
+	(void)vb_show_way_print(f, &s, &way, false);
 	written_end(f);
 	vb_show_end(&s);
 }
@@ -465,11 +469,10 @@ static void ways__refuse_what_is_no_question(void **state)
 					    "1 99 0 0 0",
 					    "99 1 0 0 0",
 					    "1 -2 0 0 0"};
-	struct vb_subnet_way w;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-		assert_int_equal(way_write(wrong[i], &w), -EINVAL);
+		assert_int_equal(way_write(wrong[i]), -EINVAL);
 		assert_non_null(strstr(fabric_why, "names no way"));
 	}
 }

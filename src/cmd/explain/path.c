@@ -91,7 +91,7 @@ static const char *word_of(const struct vb_explanation *why)
 	if (strcmp(why->cause, vb_path_cause_word(VB_PATH_CAUSE_WELL)) == 0)
 		return "works";
 	if (strcmp(why->cause, vb_path_cause_word(VB_PATH_CAUSE_AWAY)) == 0)
-		return "leaves this host";
+		return "leaves this fabric";
 	return why->rank == VB_RANK_FAILED  ? "is broken"
 	       : why->rank == VB_RANK_STUCK ? "is stuck"
 					    : "waits";
@@ -108,20 +108,13 @@ static void show_end(FILE *f, const struct vb_path_port *p, uint16_t lid)
 		fprintf(f, " (LID %u)", p->lid);
 }
 
-/* The last link is one that the packet did not take. */
-static bool stays_here(const struct vb_path_view *v)
-{
-	return v->end == VB_PATH_SENT_NOT || v->end == VB_PATH_BARRED_OUT ||
-	       v->end == VB_PATH_NO_COPY || v->end == VB_PATH_NO_TREE;
-}
-
 static void show_hop(FILE *f, const struct vb_path_view *v, uint32_t i)
 {
 	const struct vb_path_hop *h = &v->hop[i];
 	uint64_t waits = h->out.counter[VB_PMA_XMIT_WAIT];
 
-	fprintf(f, "  %c %s port %u -> ", i + 1 == v->hop_cnt && stays_here(v) ? 'X' : ' ',
-		h->out.node, h->out.number);
+	fprintf(f, "  %c %s port %u -> ", i < vb_path_links(v) ? ' ' : 'X', h->out.node,
+		h->out.number);
 	if (h->in.node[0])
 		fprintf(f, "%s port %u", h->in.node, h->in.number);
 	else

@@ -58,6 +58,7 @@ void vb_path_heal(struct vb_path_view *v)
 	mtu_heal(&v->mtu_found);
 	bool_heal(&v->has_grh);
 	bool_heal(&v->has_owner);
+	bool_heal(&v->no_router);
 	vb_path_port_heal(&v->from);
 	vb_path_port_heal(&v->to);
 	vb_path_port_heal(&v->at);
@@ -232,18 +233,28 @@ static void judge_receiver(const struct vb_path_view *v, struct vb_path_verdict 
 		set_hop(out, VB_PATH_CAUSE_CREDITS, worst);
 }
 
+/* Nothing was sent: no LID is known for it. */
+static void judge_unsent(const struct vb_path_view *v, struct vb_path_verdict *out)
+{
+	if (v->no_router) {
+		set_place(out, VB_PATH_CAUSE_NO_ROUTER, &v->from);
+		return;
+	}
+	set_place(out, VB_PATH_CAUSE_NO_LID, &v->to);
+	if (!is_end_port_zero(&v->to))
+		(void)link_breaks(v, &v->to, NULL, out);
+}
+
+/* The end of a way that does not get to an adapter, or to port 0 of a switch. */
 static void judge_end(const struct vb_path_view *v, struct vb_path_verdict *out)
 {
 	const struct vb_path_hop *last = &v->hop[v->hop_cnt ? v->hop_cnt - 1 : 0];
 
 	switch (v->end) {
 	case VB_PATH_ARRIVES:
-		judge_receiver(v, out);
 		break;
 	case VB_PATH_NO_LID:
-		set_place(out, VB_PATH_CAUSE_NO_LID, &v->to);
-		if (!is_end_port_zero(&v->to))
-			(void)link_breaks(v, &v->to, NULL, out);
+		judge_unsent(v, out);
 		break;
 	case VB_PATH_ELSEWHERE:
 		set_place(out, VB_PATH_CAUSE_ELSEWHERE, &v->at);
@@ -304,6 +315,21 @@ static enum vb_explain_rank rank_of(enum vb_path_cause cause)
 	}
 }
 
+void vb_path_judge_way(const struct vb_path_view *v, struct vb_path_verdict *out)
+{
+	*out = (struct vb_path_verdict){.cause = VB_PATH_CAUSE_WELL};
+	assert(v->hop_cnt <= VB_PATH_HOPS_MAX + 1);
+	if (v->end == VB_PATH_NO_LID)
+		set_place(out, VB_PATH_CAUSE_NO_LID, &v->to);
+	else if (v->end == VB_PATH_ARRIVES && !vb_path_arrives(v))
+		set_place(out, VB_PATH_CAUSE_OTHER_NODE, &v->at);
+	else
+		judge_end(v, out);
+	if (v->no_router)
+		set_place(out, VB_PATH_CAUSE_NO_ROUTER, &v->from);
+	out->rank = rank_of(out->cause);
+}
+
 void vb_path_judge(const struct vb_path_view *v, struct vb_path_verdict *out)
 {
 	*out = (struct vb_path_verdict){.cause = VB_PATH_CAUSE_WELL};
@@ -311,9 +337,19 @@ void vb_path_judge(const struct vb_path_view *v, struct vb_path_verdict *out)
 	if (!link_breaks(v, &v->from, v->hop_cnt ? &v->hop[0].in : NULL, out)) {
 		if (!vb_pkey_is_member(v->from.pkey, VB_PATH_PKEYS, v->pkey))
 			set_place(out, VB_PATH_CAUSE_PKEY_SENDER, &v->from);
+		else if (v->end == VB_PATH_ARRIVES)
+			judge_receiver(v, out);
 		else
 			judge_end(v, out);
 	}
 	out->rank = rank_of(out->cause);
 	assert(out->cause < VB_PATH_CAUSE_CNT);
+}
+
+uint32_t vb_path_links(const struct vb_path_view *v)
+{
+	bool stays = v->end == VB_PATH_SENT_NOT || v->end == VB_PATH_BARRED_OUT ||
+		     v->end == VB_PATH_NO_COPY || v->end == VB_PATH_NO_TREE;
+
+	return v->hop_cnt - (stays && v->hop_cnt ? 1 : 0);
 }

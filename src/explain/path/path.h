@@ -23,11 +23,12 @@
  * 0. */
 struct vb_path_port {
 	char node[VB_PATH_NODE_LEN]; /* empty: there is no such port */
+	uint32_t id;                 /* number among all ports of the fabric */
 	uint8_t type;                /* of the node: enum vb_node_type */
 	uint8_t number;
 	uint8_t state, phys; /* enum vb_link_state, enum vb_phys_state */
 	bool has_cable, is_plugged;
-	bool is_away; /* its cable is a tunnel to another host */
+	bool is_away; /* its cable is a tunnel to another fabric */
 	uint8_t lmc;
 	uint16_t lid, sm_lid;
 	uint8_t mtu;      /* NeighborMTU, code */
@@ -71,10 +72,10 @@ struct vb_path_manager {
 /* Where a packet ended, as the walk through the tables says. */
 enum vb_path_end {
 	VB_PATH_ARRIVES,
-	VB_PATH_NO_LID,       /* the receiver has none, so no packet was sent */
-	VB_PATH_ELSEWHERE,    /* at @at: an adapter, or port 0 of a switch, with another LID */
-	VB_PATH_NO_WAY,       /* the table of the switch at @at has none */
-	VB_PATH_SENT_NOT,     /* hop[hop_cnt - 1].out: state, lane, MTU, too many links */
+	VB_PATH_NO_LID,    /* the receiver has none, or no router leads to it: nothing was sent */
+	VB_PATH_ELSEWHERE, /* at @at: an adapter, or port 0 of a switch, with another LID */
+	VB_PATH_NO_WAY,    /* the table of the switch at @at has none */
+	VB_PATH_SENT_NOT,  /* hop[hop_cnt - 1].out: state, lane, MTU, too many links */
 	VB_PATH_RECEIVED_NOT, /* hop[hop_cnt - 1].in: state */
 	VB_PATH_BARRED_OUT,   /* hop[hop_cnt - 1].out: P_Key */
 	VB_PATH_BARRED_IN,    /* hop[hop_cnt - 1].in: P_Key */
@@ -96,10 +97,15 @@ struct vb_path_view {
 	char fabric[32];
 	uint32_t real_time; /* links are slowed down so many times; 0: data takes no time */
 	struct vb_path_port from, to;
-	uint16_t slid, dlid, pkey; /* @dlid: behind the last router that it came to */
+	uint16_t slid, dlid, pkey; /* @dlid: behind the last router that it came to... */
+	uint16_t slid_last;        /* ... and the SLID there */
+	uint16_t dlid_sent;        /* the DLID that it was sent with; 0: it was not */
 	uint8_t sl, mtu;           /* @mtu: code that the path has to have; 0: any */
 	bool has_grh;
 	uint8_t hop_limit;
+	bool no_router;        /* none leads from the sender's subnet to the receiver's */
+	uint64_t from_prefix;  /* of the sender's subnet */
+	uint64_t prefix, guid; /* of its DGID */
 	bool has_owner;    /* some port has the LID where it was to go, behind the last router */
 	uint32_t end;      /* enum vb_path_end */
 	uint8_t mtu_found; /* code: the least on the way */
@@ -115,7 +121,7 @@ struct vb_path_view {
 };
 
 enum vb_path_cause {
-#define CAUSE(id, word, counters, what, advice) VB_PATH_CAUSE_##id,
+#define CAUSE(id, word, brief, counters, what, advice) VB_PATH_CAUSE_##id,
 #include "explain/path/cause.def"
 #undef CAUSE
 	VB_PATH_CAUSE_CNT
@@ -139,12 +145,25 @@ struct vb_path_verdict {
 
 /* The first cause that breaks the path, in the order of the way; or WELL, or AWAY. */
 void vb_path_judge(const struct vb_path_view *v, struct vb_path_verdict *out);
+/* The same of the tables and links alone: why the packet ends where it does, whatever its sender
+ * and its receiver make of it. WELL: it arrives. */
+void vb_path_judge_way(const struct vb_path_view *v, struct vb_path_verdict *out);
+/* It gets to the port that it is for. */
+static inline bool vb_path_arrives(const struct vb_path_view *v)
+{
+	return v->end == VB_PATH_ARRIVES && v->at.id == v->to.id;
+}
+/* The links that it passed: the last one of v->hop may be a link that it did not take. */
+uint32_t vb_path_links(const struct vb_path_view *v);
 /* Why the link of a port carries no data; WELL: it does. */
 enum vb_path_cause vb_path_judge_link(const struct vb_path_port *p,
 				      const struct vb_path_manager *manager);
 
 /* The cause in words, the counters of its place, and what can be done. */
 void vb_path_explain(const struct vb_path_view *v, struct vb_explanation *out);
+/* Why it ends where it does, to go on behind this place: "its link is INIT". No line: it arrives.
+ */
+void vb_path_reason(const struct vb_path_view *v, struct vb_lines *out);
 /* Appends it to an explanation of something else. */
 void vb_path_say(const struct vb_path_view *v, const struct vb_path_verdict *is,
 		 struct vb_explanation *out);

@@ -10,10 +10,10 @@
 #include <string.h>
 
 static const struct cause_row {
-	const char *word, *what, *advice;
+	const char *word, *brief, *what, *advice;
 	uint32_t counters;
 } causes[VB_PATH_CAUSE_CNT] = {
-#define CAUSE(id, word, counters, what, advice) {word, what, advice, counters},
+#define CAUSE(id, word, brief, counters, what, advice) {word, brief, what, advice, counters},
 #include "explain/path/cause.def"
 #undef CAUSE
 };
@@ -110,6 +110,16 @@ static void say_of_view(const struct words_of *w, char what, struct vb_lines *l)
 		break;
 	case 'x':
 		vb_line_more(l, "%u", v->hop_limit);
+		break;
+	case 'S':
+		vb_line_more(l, "%s%s", vb_path_state(v->at.state),
+			     v->end == VB_PATH_RECEIVED_NOT ? " and takes no data" : "");
+		break;
+	case 'P':
+		vb_line_more(l, "0x%016" PRIx64, v->from_prefix);
+		break;
+	case 'Q':
+		vb_line_more(l, "0x%016" PRIx64, v->prefix);
 		break;
 	case 'L':
 		say_circle(v, l);
@@ -292,6 +302,17 @@ void vb_path_say(const struct vb_path_view *v, const struct vb_path_verdict *is,
 
 	say_cause(&w, out);
 	out->rank = rank;
+}
+
+void vb_path_reason(const struct vb_path_view *v, struct vb_lines *out)
+{
+	struct vb_path_verdict is;
+	const struct words_of w = {v, &is, v->fabric, &v->manager};
+
+	*out = (struct vb_lines){.cnt = 0};
+	vb_path_judge_way(v, &is);
+	if (is.cause != VB_PATH_CAUSE_WELL)
+		say_text(&w, causes[is.cause].brief, out);
 }
 
 #define REFUSALS_MAX 3u

@@ -8,10 +8,14 @@
 #define VB_LINK_IB_ROUTE_H
 
 #include "link/ib/map.h"
+#include "wire/ib/hop.h"
 
 /* Goes the way of a packet with @key. The map may change meanwhile: then what is found is of no
  * use, and no harm. */
 void vb_ib_walk(const struct vb_ib_map *m, const struct vb_ib_key *key, struct vb_ib_route *r);
+/* The same with the routers of the map as the caller knows them, who may know more LIDs. */
+void vb_ib_walk_by(const struct vb_ib_map *m, const struct vb_routers *routers,
+		   const struct vb_ib_key *key, struct vb_ib_route *r);
 
 /* The lane of a packet with @sl, which came by port @in_port of the node (0: it begins there), out
  * of

@@ -57,11 +57,11 @@ struct vb_routers vb_ib_map_routers(const struct vb_ib_map *m)
 				   .lid_of = routers_lid_of};
 }
 
-enum vb_hop_fate vb_ib_route_hop(const struct vb_ib_map *m, const struct vb_ib_key *key,
-				 uint32_t in, uint32_t passed, struct vb_hop *out)
+enum vb_hop_fate vb_ib_route_hop(const struct vb_ib_map *m, const struct vb_routers *all,
+				 const struct vb_ib_key *key, uint32_t in, uint32_t passed,
+				 struct vb_hop *out)
 {
 	const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[in];
-	const struct vb_routers all = vb_ib_map_routers(m);
 	const struct vb_hop_packet packet = {
 	    .has_grh = key->prefix != 0 || key->guid != 0,
 	    .is_from_link_local = key->is_from_link_local,
@@ -69,5 +69,5 @@ enum vb_hop_fate vb_ib_route_hop(const struct vb_ib_map *m, const struct vb_ib_k
 	    .prefix = key->prefix,
 	    .guid = key->guid};
 
-	return vb_router_hop(&all, (struct vb_router_at){p->node, p->number}, &packet, out);
+	return vb_router_hop(all, (struct vb_router_at){p->node, p->number}, &packet, out);
 }

@@ -13,9 +13,10 @@
 /* All routers of the map, which is there as long as they are. */
 struct vb_routers vb_ib_map_routers(const struct vb_ib_map *m);
 
-/* The decision of the router at whose port @in a packet with @key has arrived, which has passed
- * @passed routers. */
-enum vb_hop_fate vb_ib_route_hop(const struct vb_ib_map *m, const struct vb_ib_key *key,
-				 uint32_t in, uint32_t passed, struct vb_hop *out);
+/* The decision of the router, of @all, at whose port @in a packet with @key has arrived, which has
+ * passed @passed routers. */
+enum vb_hop_fate vb_ib_route_hop(const struct vb_ib_map *m, const struct vb_routers *all,
+				 const struct vb_ib_key *key, uint32_t in, uint32_t passed,
+				 struct vb_hop *out);
 
 #endif

@@ -8,6 +8,7 @@
 /* A packet under way. */
 struct walk {
 	const struct vb_ib_map *m;
+	const struct vb_routers *routers;
 	struct vb_ib_route *r;
 	uint32_t at;     /* the port where it is */
 	uint8_t in_port; /* number of that at its node; 0: it begins here, or was routed here */
@@ -115,7 +116,7 @@ static bool pass_router(struct walk *w)
 	const struct vb_ib_map_node *n = &vb_ib_map_nodes(w->m)[in->node];
 	struct vb_hop hop;
 
-	switch (vb_ib_route_hop(w->m, &w->r->key, w->at, w->r->router_cnt, &hop)) {
+	switch (vb_ib_route_hop(w->m, w->routers, &w->r->key, w->at, w->r->router_cnt, &hop)) {
 	case VB_HOP_ON:
 		break;
 	case VB_HOP_HERE:
@@ -169,7 +170,15 @@ static bool pass_node(struct walk *w)
 
 void vb_ib_walk(const struct vb_ib_map *m, const struct vb_ib_key *key, struct vb_ib_route *r)
 {
-	struct walk w = {.m = m, .r = r, .at = key->port};
+	const struct vb_routers routers = vb_ib_map_routers(m);
+
+	vb_ib_walk_by(m, &routers, key, r);
+}
+
+void vb_ib_walk_by(const struct vb_ib_map *m, const struct vb_routers *routers,
+		   const struct vb_ib_key *key, struct vb_ib_route *r)
+{
+	struct walk w = {.m = m, .routers = routers, .r = r, .at = key->port};
 
 	r->key = *key;
 	r->hop_cnt = 0;

@@ -368,7 +368,7 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 	if (strcmp(copy, "view") == 0)
 		rc = vb_subnet_view_write(d, *arguments ? arguments : NULL, out, why, why_size);
 	else if (strcmp(copy, "way") == 0)
-		rc = vb_subnet_way_write(d, arguments, out, why, why_size);
+		rc = vb_subnet_answer_way(d, arguments, out, why, why_size);
 	else if (strcmp(copy, "dump") == 0)
 		rc = command_dump(d, out);
 	else if (strcmp(copy, "link") == 0 || strcmp(copy, "unlink") == 0)

@@ -12,6 +12,7 @@
 #include "node/subnet/page.h"
 #include "node/umad/file.h"
 #include "ucma/ucma.h"
+#include "wire/ib/hop.h"
 
 #include <stdbool.h>
 
@@ -158,6 +159,8 @@ bool vb_subnet_tunnels_send(struct vb_subnet_daemon *d);
 /* tunnel/far.c: the LID of the port behind a tunnel that has this GID, 0: there is none; @ctx is
  * the daemon. A call of struct vb_subnet and of struct vb_routers. */
 uint16_t vb_subnet_far_lid(const void *ctx, uint64_t prefix, uint64_t guid);
+/* The routers of the map, with the LIDs that tunnels tell of. The adapter has to be there. */
+struct vb_routers vb_subnet_map_routers(const struct vb_subnet_daemon *d);
 /* The GID of the port behind a tunnel that has this address, in host order. False:
  * there is none. */
 bool vb_subnet_far_gid(const struct vb_subnet_daemon *d, uint32_t ipv4, uint64_t *prefix,

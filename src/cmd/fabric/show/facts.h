@@ -77,7 +77,6 @@ void vb_show_json(FILE *f, const struct vb_show *s);
  * does not arrive. */
 int vb_show_way(FILE *f, const struct vb_show *s, const struct vb_subnet_way_key *key, bool json);
 /* One of them, which the fabric's process has found. True: it arrives. */
-bool vb_show_way_print(FILE *f, const struct vb_show *s, const struct vb_subnet_way_key *key,
-		       const struct vb_subnet_way *w, bool json);
+bool vb_show_way_print(FILE *f, const struct vb_show *s, const struct vb_path_view *v, bool json);
 
 #endif

@@ -1,106 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena fabric show --route`: the way of a packet, link by link, and that of an answer, see
- * show.h. The fabric's process has found both (node/subnet/view/view.h). */
+ * show.h. The fabric's process has found both (node/subnet/path/path.h), and the reason why one
+ * ends early is a cause that `verbena explain` knows, too (explain/path/path.h). */
 #include "cmd/fabric/show/facts.h"
 
 #include "cmd/json.h"
-#include "export/text/text.h"
-#include "fabric/ib/port.h"
 #include "wire/mad/smp.h"
+#include "wire/pkey.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#define REASON_TEXT 256u
-
-/* A way and the question that it answers. */
+/* A way, and the view of the fabric that it is in. */
 struct asked {
 	const struct vb_show *s;
-	struct vb_subnet_way_key key;
-	struct vb_subnet_way w;
+	const struct vb_path_view *v;
 };
-
-static bool way_arrives(const struct asked *a)
-{
-	return a->w.fate == VB_IB_ARRIVES && a->w.at == a->key.to;
-}
-
-/* Why a packet does not leave by the port, or why the other end does not take it. */
-static void link_reason(const struct asked *a, char text[REASON_TEXT])
-{
-	const struct vb_subnet_view_port *p = &a->s->v.port[a->w.at];
-
-	if (p->is_tunnel && p->state >= VB_LINK_ARMED)
-		snprintf(text, REASON_TEXT, "it goes on through a tunnel, to another fabric");
-	else if (!p->has_cable && p->number)
-		snprintf(text, REASON_TEXT, "there is no cable");
-	else if (p->state < VB_LINK_ARMED && p->number)
-		snprintf(text, REASON_TEXT, "its link is %s%s", vb_subnet_state_name(p->state),
-			 p->is_plugged ? "" : ", the cable is unplugged");
-	else if (a->w.hop_cnt >= VB_IB_HOPS_MAX)
-		snprintf(text, REASON_TEXT, "%u links and no end: the tables lead in a circle",
-			 VB_IB_HOPS_MAX);
-	else if (a->w.vl >= a->w.lane_cnt)
-		snprintf(text, REASON_TEXT, "SL %u has no lane for data there (VL %u of %u)",
-			 a->w.sl, a->w.vl, a->w.lane_cnt);
-	else
-		snprintf(text, REASON_TEXT, "it is not sent there");
-}
-
-static void end_reason(const struct asked *a, char text[REASON_TEXT])
-{
-	switch ((enum vb_ib_fate)a->w.fate) {
-	case VB_IB_SENT_NOT:
-		link_reason(a, text);
-		return;
-	case VB_IB_RECEIVED_NOT:
-		snprintf(text, REASON_TEXT, "its link is %s and takes no data",
-			 vb_subnet_state_name(a->s->v.port[a->w.at].state));
-		return;
-	case VB_IB_NO_WAY:
-		snprintf(text, REASON_TEXT,
-			 "the forwarding table of the switch has no way on for LID %u",
-			 a->w.last_dlid);
-		return;
-	case VB_IB_BARRED_OUT:
-	case VB_IB_BARRED_IN:
-		snprintf(text, REASON_TEXT, "P_Key 0x%04x does not pass there", a->w.pkey);
-		return;
-	case VB_IB_NOT_ROUTED:
-		snprintf(text, REASON_TEXT, "the router has no way to its DGID");
-		return;
-	case VB_IB_HOPS_ENDED:
-		snprintf(text, REASON_TEXT, "its hop limit ends there");
-		return;
-	case VB_IB_ARRIVES:
-	case VB_IB_PASSES:
-	case VB_IB_LOST:
-		break;
-	}
-	snprintf(text, REASON_TEXT,
-		 a->w.fate == VB_IB_ARRIVES ? "it arrives there: LID %u is that port's, too"
-					    : "the port does not have LID %u",
-		 a->w.last_dlid);
-}
-
-/* "": it arrives. */
-static void reason_of(const struct asked *a, char text[REASON_TEXT])
-{
-	const struct vb_subnet_view_port *from = &a->s->v.port[a->key.from];
-	const struct vb_subnet_view_port *to = &a->s->v.port[a->key.to];
-
-	text[0] = 0;
-	if (way_arrives(a))
-		return;
-	if (to->lid == 0)
-		snprintf(text, REASON_TEXT, "the destination has no LID yet");
-	else if (a->w.dlid == 0 && from->prefix != to->prefix)
-		snprintf(text, REASON_TEXT,
-			 "no router leads from prefix 0x%016" PRIx64 " to 0x%016" PRIx64,
-			 from->prefix, to->prefix);
-	else
-		end_reason(a, text);
-}
 
 /* P_Keys are looked at by adapters, and by ports of switches that enforce them. */
 static bool looks_at_pkey(const struct vb_show *s, uint32_t port, bool enforces)
@@ -108,153 +22,179 @@ static bool looks_at_pkey(const struct vb_show *s, uint32_t port, bool enforces)
 	return enforces || vb_show_node_of(s, port)->type == VB_NODE_CA;
 }
 
-static void print_pkey(FILE *f, const struct vb_show *s, uint32_t port, bool enforces,
-		       uint16_t entry)
+/* The entry of the table of port @p, of a link, that lets the packet pass. */
+static uint16_t entry_of(const struct asked *a, const struct vb_path_port *p)
 {
-	if (port == VB_IB_NOWHERE || !looks_at_pkey(s, port, enforces))
+	uint32_t i = vb_pkey_entry(p->pkey, VB_PATH_PKEYS, a->v->pkey);
+
+	return i < VB_PATH_PKEYS ? p->pkey[i] : 0;
+}
+
+/* The other end of link @i did not take the packet. */
+static bool is_refused(const struct asked *a, uint32_t i)
+{
+	return a->v->end == VB_PATH_RECEIVED_NOT && i + 1 == a->v->hop_cnt;
+}
+
+static void print_pkey(FILE *f, const struct asked *a, const struct vb_path_port *p, bool enforces)
+{
+	if (!looks_at_pkey(a->s, p->id, enforces))
 		fputs("-", f);
-	else if (entry)
-		fprintf(f, "0x%04x", entry);
+	else if (entry_of(a, p))
+		fprintf(f, "0x%04x", entry_of(a, p));
 	else
 		fputs("none", f);
 }
 
-static void print_hop(FILE *f, const struct vb_show *s, uint32_t number,
-		      const struct vb_subnet_way_hop *h)
+static void print_hop(FILE *f, const struct asked *a, uint32_t i)
 {
-	const struct vb_subnet_view_port *p = &s->v.port[h->out];
+	const struct vb_path_hop *h = &a->v->hop[i];
+	const struct vb_show *s = a->s;
 	char rate[VB_SHOW_RATE_TEXT];
 
-	fprintf(f, "  %2u  ", number);
-	vb_show_port_name(f, s, h->out);
+	fprintf(f, "  %2u  ", i + 1);
+	vb_show_port_name(f, s, h->out.id);
 	fputs(" -> ", f);
-	if (h->in == VB_IB_NOWHERE)
+	if (is_refused(a, i))
 		fputs("(not received)", f);
 	else
-		vb_show_port_name(f, s, h->in);
-	fprintf(f, "  %s %s VL %u", vb_subnet_state_name(p->state),
-		vb_show_rate_text(s, h->out, rate), h->vl);
+		vb_show_port_name(f, s, h->in.id);
+	fprintf(f, "  %s %s VL %u", vb_subnet_state_name(s->v.port[h->out.id].state),
+		vb_show_rate_text(s, h->out.id, rate), h->vl);
 	fputs(" P_Key ", f);
-	print_pkey(f, s, h->out, h->enforces_out, h->pkey_out);
+	print_pkey(f, a, &h->out, h->out.enforces_out);
 	putc('/', f);
-	print_pkey(f, s, h->in, h->enforces_in, h->pkey_in);
-	if (vb_show_has_errors(s, h->out)) {
+	if (is_refused(a, i))
+		putc('-', f);
+	else
+		print_pkey(f, a, &h->in, h->in.enforces_in);
+	if (vb_show_has_errors(s, h->out.id)) {
 		fputs(", ", f);
-		vb_show_errors(f, s, h->out);
+		vb_show_errors(f, s, h->out.id);
 	}
 	putc('\n', f);
 }
 
 static void print_question(FILE *f, const struct asked *a)
 {
-	const struct vb_show *s = a->s;
+	const struct vb_path_view *v = a->v;
 
-	vb_show_port_name(f, s, a->key.from);
+	vb_show_port_name(f, a->s, v->from.id);
 	fputs(" to ", f);
-	vb_show_port_name(f, s, a->key.to);
-	fprintf(f, ": SLID %u, DLID %u, SL %u, P_Key 0x%04x", a->w.slid, a->w.dlid, a->w.sl,
-		a->w.pkey);
-	if (a->w.has_grh)
-		fprintf(f, ", by GRH to 0x%016" PRIx64 " 0x%016" PRIx64, a->w.prefix, a->w.guid);
+	vb_show_port_name(f, a->s, v->to.id);
+	fprintf(f, ": SLID %u, DLID %u, SL %u, P_Key 0x%04x", v->slid, v->dlid_sent, v->sl,
+		v->pkey);
+	if (v->has_grh)
+		fprintf(f, ", by GRH to 0x%016" PRIx64 " 0x%016" PRIx64, v->prefix, v->guid);
 	putc('\n', f);
+}
+
+/* "": it arrives. */
+static const char *reason_of(const struct asked *a)
+{
+	static struct vb_lines l;
+
+	vb_path_reason(a->v, &l);
+	return l.cnt ? l.text[0] : "";
 }
 
 static void print_asked(FILE *f, const struct asked *a)
 {
-	char reason[REASON_TEXT];
+	const struct vb_path_view *v = a->v;
+	uint32_t links = vb_path_links(v);
 
 	print_question(f, a);
-	for (uint32_t i = 0; i < a->w.hop_cnt; i++)
-		print_hop(f, a->s, i + 1, &a->w.hop[i]);
-	reason_of(a, reason);
-	if (a->w.router_cnt)
-		fprintf(f, "  through %u router%s, then SLID %u, DLID %u\n", a->w.router_cnt,
-			a->w.router_cnt == 1 ? "" : "s", a->w.last_slid, a->w.last_dlid);
-	if (!reason[0]) {
-		fprintf(f, "  arrives over %u link%s\n", a->w.hop_cnt,
-			a->w.hop_cnt == 1 ? "" : "s");
+	for (uint32_t i = 0; i < links; i++)
+		print_hop(f, a, i);
+	if (v->router_cnt)
+		fprintf(f, "  through %u router%s, then SLID %u, DLID %u\n", v->router_cnt,
+			v->router_cnt == 1 ? "" : "s", v->slid_last, v->dlid);
+	if (vb_path_arrives(v)) {
+		fprintf(f, "  arrives over %u link%s\n", links, links == 1 ? "" : "s");
 		return;
 	}
 	fputs("  ends at ", f);
-	vb_show_port_name(f, a->s, a->w.at);
-	fprintf(f, ": %s\n", reason);
+	vb_show_port_name(f, a->s, v->at.id);
+	fprintf(f, ": %s\n", reason_of(a));
 }
 
 static void json_port(FILE *f, const struct vb_show *s, uint32_t port)
 {
-	if (port >= s->v.head->port_cnt) {
-		fputs("null", f);
-		return;
-	}
 	fputs("{\"node\": ", f);
 	vb_json_text(f, vb_show_node_of(s, port)->name);
 	fprintf(f, ", \"port\": %u}", s->v.port[port].number);
 }
 
+static void json_hop(FILE *f, const struct asked *a, uint32_t i)
+{
+	const struct vb_path_hop *h = &a->v->hop[i];
+	char rate[VB_SHOW_RATE_TEXT];
+
+	fputs(i ? ",\n   {\"from\": " : "\n   {\"from\": ", f);
+	json_port(f, a->s, h->out.id);
+	fputs(", \"to\": ", f);
+	if (is_refused(a, i))
+		fputs("null", f);
+	else
+		json_port(f, a->s, h->in.id);
+	fprintf(f,
+		", \"state\": \"%s\", \"rate\": \"%s\", \"vl\": %u, \"pkey_out\": %u, "
+		"\"pkey_in\": %u}",
+		vb_subnet_state_name(a->s->v.port[h->out.id].state),
+		vb_show_rate_text(a->s, h->out.id, rate), h->vl, entry_of(a, &h->out),
+		is_refused(a, i) ? 0 : entry_of(a, &h->in));
+}
+
 static void json_asked(FILE *f, const struct asked *a)
 {
-	const struct vb_subnet_way *w = &a->w;
-	char reason[REASON_TEXT], rate[VB_SHOW_RATE_TEXT];
+	const struct vb_path_view *v = a->v;
 
-	reason_of(a, reason);
 	fputs("{\"from\": ", f);
-	json_port(f, a->s, a->key.from);
+	json_port(f, a->s, v->from.id);
 	fputs(", \"to\": ", f);
-	json_port(f, a->s, a->key.to);
+	json_port(f, a->s, v->to.id);
 	fprintf(f, ", \"slid\": %u, \"dlid\": %u, \"sl\": %u, \"pkey\": %u, \"routers\": %u",
-		w->slid, w->dlid, w->sl, w->pkey, w->router_cnt);
-	if (w->has_grh)
+		v->slid, v->dlid_sent, v->sl, v->pkey, v->router_cnt);
+	if (v->has_grh)
 		fprintf(f,
 			", \"dgid_prefix\": \"0x%016" PRIx64 "\", \"dgid_guid\": \"0x%016" PRIx64
 			"\"",
-			w->prefix, w->guid);
-	fprintf(f, ",\n  \"arrives\": %s, \"ends_at\": ", way_arrives(a) ? "true" : "false");
-	json_port(f, a->s, w->at);
+			v->prefix, v->guid);
+	fprintf(f, ",\n  \"arrives\": %s, \"ends_at\": ", vb_path_arrives(v) ? "true" : "false");
+	json_port(f, a->s, v->at.id);
 	fputs(", \"reason\": ", f);
-	vb_json_text(f, reason);
+	vb_json_text(f, reason_of(a));
 	fputs(", \"links\": [", f);
-	for (uint32_t i = 0; i < w->hop_cnt; i++) {
-		const struct vb_subnet_way_hop *h = &w->hop[i];
-
-		fputs(i ? ",\n   {\"from\": " : "\n   {\"from\": ", f);
-		json_port(f, a->s, h->out);
-		fputs(", \"to\": ", f);
-		json_port(f, a->s, h->in);
-		fprintf(f,
-			", \"state\": \"%s\", \"rate\": \"%s\", \"vl\": %u, \"pkey_out\": %u, "
-			"\"pkey_in\": %u}",
-			vb_subnet_state_name(a->s->v.port[h->out].state),
-			vb_show_rate_text(a->s, h->out, rate), h->vl, h->pkey_out, h->pkey_in);
-	}
+	for (uint32_t i = 0; i < vb_path_links(v); i++)
+		json_hop(f, a, i);
 	fputs("]}", f);
 }
 
-bool vb_show_way_print(FILE *f, const struct vb_show *s, const struct vb_subnet_way_key *key,
-		       const struct vb_subnet_way *w, bool json)
+bool vb_show_way_print(FILE *f, const struct vb_show *s, const struct vb_path_view *v, bool json)
 {
-	const struct asked a = {.s = s, .key = *key, .w = *w};
+	const struct asked a = {.s = s, .v = v};
 
 	(json ? json_asked : print_asked)(f, &a);
-	return way_arrives(&a);
+	return vb_path_arrives(v);
 }
 
 /* Ports of the way are those of the view, for the fabric is the same. */
-static bool way_fits(const struct vb_show *s, const struct vb_subnet_way *w)
+static bool way_fits(const struct vb_show *s, const struct vb_path_view *v)
 {
 	uint32_t cnt = s->v.head->port_cnt;
 
-	for (uint32_t i = 0; i < w->hop_cnt; i++)
-		if (w->hop[i].out >= cnt || (w->hop[i].in != VB_IB_NOWHERE && w->hop[i].in >= cnt))
+	for (uint32_t i = 0; i < v->hop_cnt; i++)
+		if (v->hop[i].out.id >= cnt || v->hop[i].in.id >= cnt)
 			return false;
-	return w->at < cnt;
+	return v->from.id < cnt && v->to.id < cnt && v->at.id < cnt;
 }
 
 static bool way_ask(const struct vb_show *s, const struct vb_subnet_way_key *key,
-		    struct vb_subnet_way *w)
+		    struct vb_path_view *v)
 {
 	char why[256];
 
-	if (vb_subnet_way_get(s->sock, key, w, why, sizeof why) == 0 && way_fits(s, w))
+	if (vb_subnet_way_get(s->sock, key, v, why, sizeof why) == 0 && way_fits(s, v))
 		return true;
 	vb_cmd_error(s->cmd, "%s", *why ? why : "the fabric is another one now");
 	return false;
@@ -264,18 +204,18 @@ int vb_show_way(FILE *f, const struct vb_show *s, const struct vb_subnet_way_key
 {
 	/* Port 0 of a switch has nothing to answer with. */
 	bool has_return = vb_show_node_of(s, key->to)->type != VB_NODE_SWITCH, ok;
+	static struct vb_path_view v, v_back;
 	struct vb_subnet_way_key back = *key;
-	struct vb_subnet_way w, w_back;
 
 	back.from = key->to;
 	back.to = key->from;
-	if (!way_ask(s, key, &w) || (has_return && !way_ask(s, &back, &w_back)))
+	if (!way_ask(s, key, &v) || (has_return && !way_ask(s, &back, &v_back)))
 		return 1;
 	fputs(json ? "{\"ways\": [" : "", f);
-	ok = vb_show_way_print(f, s, key, &w, json);
+	ok = vb_show_way_print(f, s, &v, json);
 	if (has_return) {
 		fputs(json ? ",\n " : "", f);
-		ok = vb_show_way_print(f, s, &back, &w_back, json) && ok;
+		ok = vb_show_way_print(f, s, &v_back, json) && ok;
 	}
 	fputs(json ? "]}\n" : "", f);
 	return ok ? 0 : 1;

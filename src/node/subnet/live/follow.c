@@ -142,9 +142,7 @@ int vb_subnet_live_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v)
 		rc = tables_alloc(d, v, cfg.port_cnt);
 	if (rc)
 		return rc;
-	v->routers = vb_ib_map_routers(d->adapter->map);
-	v->routers.far_lid = vb_subnet_far_lid;
-	v->routers.far_ctx = d;
+	v->routers = vb_subnet_map_routers(d);
 	for (uint32_t i = 0; i < d->topo->node_cnt; i++) {
 		uint32_t cnt = d->topo->node[i].port_cnt;
 

@@ -25,6 +25,21 @@ int vb_subnet_answer_path(struct vb_subnet_daemon *d, char *arguments, FILE *out
 	return fwrite(&v, sizeof v, 1, out) == 1 ? 0 : -EIO;
 }
 
+int vb_subnet_answer_way(struct vb_subnet_daemon *d, const char *numbers, FILE *out, char *why,
+			 size_t why_size)
+{
+	static struct vb_path_view v;
+	struct vb_subnet_question q;
+	int rc = vb_subnet_adapter_need(d);
+
+	if (!rc)
+		rc = vb_subnet_question_of_ports(d, numbers, &q, why, why_size);
+	if (rc)
+		return rc;
+	vb_subnet_path_view(d, &q, &v);
+	return fwrite(&v, sizeof v, 1, out) == 1 ? 0 : -EIO;
+}
+
 int vb_subnet_answer_node(struct vb_subnet_daemon *d, const char *name, FILE *out, char *why,
 			  size_t why_size)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The facts for `verbena explain` of a fabric (explain/path/path.h): the way of a packet from one
- * node to another, by the walk that the packets of programs take (link/ib/route.h), with the ports
- * on it as the managers have set them and as they count; or all ports of a node.
+ * The facts for `verbena explain` of a fabric and for `verbena fabric show --route`
+ * (explain/path/path.h): the way of a packet from one node to another, by the walk that the packets
+ * of programs take (link/ib/route.h), with the ports on it as the managers have set them and as
+ * they count; or all ports of a node.
  */
 #ifndef VB_NODE_SUBNET_PATH_PATH_H
 #define VB_NODE_SUBNET_PATH_PATH_H
@@ -16,7 +17,11 @@
 struct vb_subnet_question {
 	struct vb_subnet_place from, to;
 	bool has_to, has_dlid, has_pkey;
-	uint8_t pkey_index; /* without has_pkey: its place in the table of @from */
+	/* Without has_pkey: its place in the table of @from, or the first one that @to lets pass.
+	 */
+	uint8_t pkey_index;
+	bool has_common_pkey;
+	uint8_t path_bits; /* added to the LID of @to, below 2^LMC */
 	uint16_t dlid, pkey;
 	uint8_t sl, mtu; /* @mtu: code; 0: any */
 	uint8_t hop_limit;
@@ -28,6 +33,11 @@ struct vb_subnet_question {
  * ":PORT". @text is changed. 0, or a negative errno with a line in @why. */
 int vb_subnet_question_read(struct vb_subnet_daemon *d, char *text, struct vb_subnet_question *q,
 			    char *why, size_t why_size);
+
+/* Reads the numbers of a struct vb_subnet_way_key (view/view.h), in the order of its fields. The
+ * adapter has to be there. */
+int vb_subnet_question_of_ports(const struct vb_subnet_daemon *d, const char *text,
+				struct vb_subnet_question *q, char *why, size_t why_size);
 
 /* way.c: walks, and fills in the view. The adapter has to be there. */
 void vb_subnet_path_view(struct vb_subnet_daemon *d, const struct vb_subnet_question *q,
@@ -55,11 +65,13 @@ void vb_subnet_path_port(struct vb_subnet_daemon *d, struct vb_subnet_place at,
 /* A node at which a subnet manager is. */
 void vb_subnet_path_manager(struct vb_subnet_daemon *d, struct vb_path_manager *m);
 
-/* answer.c: the commands "path" and "node" of `verbena explain`: records to @out. "path" writes one
- * struct vb_path_view, or two with the way back; "node" a struct vb_subnet_node_answer for each
- * port. */
+/* answer.c: the commands "path" and "node" of `verbena explain`, and "way" of `verbena fabric
+ * show`: records to @out. "path" writes one struct vb_path_view, or two with the way back; "way"
+ * one; "node" a struct vb_subnet_node_answer for each port. */
 int vb_subnet_answer_path(struct vb_subnet_daemon *d, char *arguments, FILE *out, char *why,
 			  size_t why_size);
+int vb_subnet_answer_way(struct vb_subnet_daemon *d, const char *numbers, FILE *out, char *why,
+			 size_t why_size);
 int vb_subnet_answer_node(struct vb_subnet_daemon *d, const char *name, FILE *out, char *why,
 			  size_t why_size);
 

@@ -131,3 +131,39 @@ int vb_subnet_question_read(struct vb_subnet_daemon *d, char *text, struct vb_su
 	}
 	return 0;
 }
+
+static struct vb_subnet_place place_of(const struct vb_subnet_daemon *d, uint32_t number)
+{
+	const struct vb_ib_map_port *p = &vb_ib_map_ports(d->adapter->map)[number];
+
+	return (struct vb_subnet_place){p->node, p->number};
+}
+
+int vb_subnet_question_of_ports(const struct vb_subnet_daemon *d, const char *text,
+				struct vb_subnet_question *q, char *why, size_t why_size)
+{
+	unsigned long n[5];
+	char *end = (char *)(uintptr_t)text;
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof n / sizeof n[0]; i++) {
+		const char *from = end;
+
+		n[i] = strtoul(from, &end, 10);
+		ok &= end != from;
+	}
+	if (!ok || *end || n[0] >= d->adapter->map->port_cnt || n[1] >= d->adapter->map->port_cnt ||
+	    n[2] >= VB_IB_SLS || n[3] > 127 || n[4] > UINT16_MAX) {
+		snprintf(why, why_size, "'%s' names no way", text);
+		return -EINVAL;
+	}
+	*q = (struct vb_subnet_question){.from = place_of(d, (uint32_t)n[0]),
+					 .to = place_of(d, (uint32_t)n[1]),
+					 .has_to = true,
+					 .sl = (uint8_t)n[2],
+					 .path_bits = (uint8_t)n[3],
+					 .has_pkey = n[4] != 0,
+					 .has_common_pkey = true,
+					 .pkey = (uint16_t)n[4]};
+	return 0;
+}

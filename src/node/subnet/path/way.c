@@ -31,6 +31,7 @@ static void port_facts(struct vb_subnet_daemon *d, uint32_t number, struct vb_pa
 
 	vb_subnet_count(d, at.node);
 	vb_subnet_path_port(d, at, p);
+	p->id = number;
 }
 
 /* In real time: what waits in the lane of the link. */
@@ -70,7 +71,7 @@ static void hop_facts(struct vb_subnet_daemon *d, uint32_t out, struct vb_path_v
 		port_facts(d, p->peer, &h->in);
 	if (before && is_switch && strcmp(before->in.node, h->out.node) == 0)
 		h->in_port = before->in.number;
-	h->vl = vb_ib_map_lanes(m)[p->sl2vl + h->in_port].vl[v->sl % VB_IB_SLS];
+	h->vl = vb_ib_lane(m, p, h->in_port, v->sl);
 	lane_facts(d, out, h);
 }
 
@@ -90,13 +91,15 @@ static void table_facts(const struct vb_subnet_daemon *d, uint32_t at, struct vb
 static void walk_facts(struct vb_subnet_daemon *d, const struct vb_ib_key *key,
 		       struct vb_path_view *v)
 {
+	const struct vb_routers routers = vb_subnet_map_routers(d);
 	static struct vb_ib_route r;
 
-	vb_ib_walk(d->adapter->map, key, &r);
+	vb_ib_walk_by(d->adapter->map, &routers, key, &r);
 	for (uint32_t i = 0; i < r.hop_cnt && i < VB_IB_HOPS_MAX; i++)
 		hop_facts(d, r.hop[i].out, v);
 	v->end = vb_subnet_path_end(r.fate);
 	v->dlid = r.dlid;
+	v->slid_last = r.slid;
 	v->router_cnt = r.router_cnt;
 	v->mtu_found = r.mtu < UINT8_MAX ? (uint8_t)r.mtu : 0;
 	/* The link that the packet did not take is one of the way. */
@@ -156,50 +159,71 @@ static uint32_t port_of_guid(const struct vb_subnet_daemon *d, uint64_t prefix, 
 	return VB_IB_NOWHERE;
 }
 
-/* The LID of the first router in the subnet with that prefix; 0: there is none. */
-static uint16_t router_lid(const struct vb_subnet_daemon *d, uint64_t prefix)
+/* The LID of the router in subnet @from that leads to subnet @to, else of the first one in @from;
+ * 0: there is none. */
+static uint16_t router_lid(const struct vb_subnet_daemon *d, uint64_t from, uint64_t to,
+			   bool *leads)
 {
+	const struct vb_routers all = vb_subnet_map_routers(d);
 	const struct vb_ib_map *m = d->adapter->map;
+	struct vb_router_at next;
 
+	*leads = vb_routers_find(&all, from, to, &next);
+	if (*leads)
+		return all.port(all.ctx, next).lid;
 	for (uint32_t i = 0; i < m->port_cnt; i++) {
 		const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[i];
 
-		if (p->lid && p->prefix == prefix && vb_ib_map_nodes(m)[p->node].is_router)
+		if (p->lid && p->prefix == from && vb_ib_map_nodes(m)[p->node].is_router)
 			return p->lid;
 	}
 	return 0;
 }
 
-/* Fills in what the question leaves open: the receiver, or its LID and, behind a router, its GID.
- */
-static void question_complete(const struct vb_subnet_daemon *d, struct vb_subnet_question *q)
+/* The first P_Key of @from that @to lets pass; without one its first. */
+static uint16_t common_pkey(const struct vb_ib_map_port *from, const struct vb_ib_map_port *to)
 {
-	const struct vb_ib_map_port *from = map_port(d, q->from), *to;
-	uint32_t found;
+	for (uint32_t i = 0; i < VB_IB_PKEYS; i++)
+		if (vb_pkey_passes(to->pkey, VB_IB_PKEYS, from->pkey[i]))
+			return from->pkey[i];
+	return from->pkey[0];
+}
+
+/* The receiver that a question names by its LID or its GID alone. */
+static void receiver_find(const struct vb_subnet_daemon *d, const struct vb_ib_map_port *from,
+			  struct vb_subnet_question *q)
+{
+	uint32_t found =
+	    q->guid ? port_of_guid(d, q->prefix, q->guid) : port_of_lid(d, q->dlid, from->prefix);
+
+	q->has_to = found != VB_IB_NOWHERE;
+	if (q->has_to)
+		q->to = place_of(d, found);
+}
+
+/* Fills in what the question leaves open: the receiver, or its LID and, behind a router, its GID.
+ * False: no router leads there. */
+static bool question_complete(const struct vb_subnet_daemon *d, struct vb_subnet_question *q)
+{
+	const struct vb_ib_map_port *from = map_port(d, q->from), *to = map_port(d, q->to);
+	bool leads = true;
 
 	if (!q->has_pkey)
-		q->pkey = from->pkey[q->pkey_index];
-	if (!q->has_to) {
-		found = q->guid ? port_of_guid(d, q->prefix, q->guid)
-				: port_of_lid(d, q->dlid, from->prefix);
-		q->has_to = found != VB_IB_NOWHERE;
-		if (q->has_to)
-			q->to = place_of(d, found);
-		return;
+		q->pkey = q->has_common_pkey ? common_pkey(from, to) : from->pkey[q->pkey_index];
+	if (!q->has_to)
+		receiver_find(d, from, q);
+	else if (!q->has_dlid && to->lid && to->prefix != from->prefix) {
+		q->dlid = router_lid(d, from->prefix, to->prefix, &leads);
+		q->has_dlid = q->dlid != 0;
+		q->prefix = to->prefix;
+		q->guid = to->guid[0];
+		if (!q->hop_limit)
+			q->hop_limit = HOP_LIMIT_MOST;
+	} else if (!q->has_dlid && to->lid) {
+		q->dlid = (uint16_t)(to->lid + q->path_bits);
+		q->has_dlid = true;
 	}
-	if (q->has_dlid)
-		return;
-	to = map_port(d, q->to);
-	q->dlid = to->lid;
-	q->has_dlid = to->lid != 0;
-	if (!to->lid || to->prefix == from->prefix)
-		return;
-	q->dlid = router_lid(d, from->prefix);
-	q->has_dlid = q->dlid != 0;
-	q->prefix = to->prefix;
-	q->guid = to->guid[0];
-	if (!q->hop_limit)
-		q->hop_limit = HOP_LIMIT_MOST;
+	return leads;
 }
 
 /* Programs at the receiver's node that do not run. */
@@ -227,26 +251,28 @@ void vb_subnet_path_view(struct vb_subnet_daemon *d, const struct vb_subnet_ques
 
 	memset(v, 0, sizeof *v);
 	vb_subnet_live_step(d);
-	question_complete(d, &q);
+	v->no_router = !question_complete(d, &q);
 	snprintf(v->fabric, sizeof v->fabric, "%s", d->name);
 	vb_subnet_path_manager(d, &v->manager);
 	v->real_time = d->real_time;
 	v->slid = map_port(d, q.from)->lid;
-	v->dlid = q.dlid;
+	v->dlid = v->dlid_sent = q.dlid;
 	v->pkey = q.pkey;
 	v->sl = q.sl;
 	v->mtu = q.mtu;
 	v->has_grh = q.guid != 0;
 	v->hop_limit = q.hop_limit;
-	vb_subnet_count(d, q.from.node);
-	vb_subnet_path_port(d, q.from, &v->from);
+	v->from_prefix = map_port(d, q.from)->prefix;
+	v->prefix = q.prefix;
+	v->guid = q.guid;
+	port_facts(d, key.port, &v->from);
 	if (q.has_to) {
-		vb_subnet_count(d, q.to.node);
-		vb_subnet_path_port(d, q.to, &v->to);
+		port_facts(d, vb_subnet_map_port(d->adapter, q.to), &v->to);
 		programs_facts(d, q.to.node, v);
 	}
 	if (!q.has_dlid) {
 		v->end = VB_PATH_NO_LID;
+		v->at = v->from;
 		return;
 	}
 	key.dlid = q.dlid;
@@ -272,7 +298,7 @@ bool vb_subnet_question_turn(const struct vb_subnet_daemon *d, const struct vb_p
 	const uint16_t *pkeys;
 	uint32_t entry;
 
-	question_complete(d, &done);
+	(void)question_complete(d, &done);
 	if (!done.has_to || done.to.node == done.from.node ||
 	    !vb_subnet_has_verbs(d, done.to.node) || v->dlid >= VB_PATH_MULTICAST)
 		return false;

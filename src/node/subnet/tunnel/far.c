@@ -4,6 +4,8 @@
  * tunnels, and what it has heard. IP addresses and LIDs of far ports are looked for here; a port of
  * this fabric goes before one that a peer tells of. FAB-06, FAB-56
  */
+#include "link/ib/routers.h"
+#include "node/subnet/adapter/adapter.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/tunnel/tunnel.h"
 
@@ -126,6 +128,15 @@ uint16_t vb_subnet_far_lid(const void *ctx, uint64_t prefix, uint64_t guid)
 			return e->lid;
 	}
 	return 0;
+}
+
+struct vb_routers vb_subnet_map_routers(const struct vb_subnet_daemon *d)
+{
+	struct vb_routers all = vb_ib_map_routers(d->adapter->map);
+
+	all.far_lid = vb_subnet_far_lid;
+	all.far_ctx = d;
+	return all;
 }
 
 bool vb_subnet_far_gid(const struct vb_subnet_daemon *d, uint32_t ipv4, uint64_t *prefix,

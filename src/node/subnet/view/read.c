@@ -157,13 +157,7 @@ int vb_subnet_view_get(int sock, const char *name, struct vb_subnet_view *v, cha
 	return 0;
 }
 
-/* A way names ports of the view of @port_cnt ports. */
-static bool way_is_good(const struct vb_subnet_way *w)
-{
-	return w->hop_cnt <= VB_IB_HOPS_MAX && w->fate <= VB_IB_PASSES;
-}
-
-int vb_subnet_way_get(int sock, const struct vb_subnet_way_key *key, struct vb_subnet_way *w,
+int vb_subnet_way_get(int sock, const struct vb_subnet_way_key *key, struct vb_path_view *v,
 		      char *why, size_t why_size)
 {
 	char command[96];
@@ -177,9 +171,10 @@ int vb_subnet_way_get(int sock, const struct vb_subnet_way_key *key, struct vb_s
 	rc = command_ask(sock, command, &bytes, &len, why, why_size);
 	if (rc)
 		return rc;
-	if (len == sizeof *w)
-		memcpy(w, bytes, len);
-	if (len != sizeof *w || !way_is_good(w)) {
+	if (len == sizeof *v) {
+		memcpy(v, bytes, len);
+		vb_path_heal(v);
+	} else {
 		snprintf(why, why_size, "the fabric runs another version of Verbena");
 		rc = -EPROTO;
 	}

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A fabric as those see it who draw it: records of its nodes and ports, their counters and tables,
- * which its process writes (the command "view") and others read; and the way of a packet (the
- * command "way"). A port is named by its number among all of the fabric, which it also has in the
- * map (link/ib/map.h). IBA 14.2.5, 16.1.3; items FAB-01, FAB-06, LNK-12, LNK-22
+ * which its process writes (the command "view") and others read; and the question for the way of a
+ * packet (the command "way", path/path.h). A port is named by its number among all of the fabric,
+ * which it also has in the map (link/ib/map.h). IBA 14.2.5, 16.1.3; items FAB-01, FAB-06, LNK-12,
+ * LNK-22
  */
 #ifndef VB_NODE_SUBNET_VIEW_H
 #define VB_NODE_SUBNET_VIEW_H
 
+#include "explain/path/path.h"
 #include "link/ib/map.h"
 #include "node/subnet/call.h"
 #include "wire/mad/pma.h"
@@ -71,30 +73,6 @@ struct vb_subnet_way_key {
 	uint16_t pkey;     /* 0: the first one that both ports let pass */
 };
 
-/* A link on the way. */
-struct vb_subnet_way_hop {
-	uint32_t out; /* the port it leaves... */
-	uint32_t in;  /* ... and the one that receives it; VB_IB_NOWHERE: that did not */
-	uint8_t vl;   /* its lane there */
-	uint8_t enforces_out, enforces_in;
-	uint8_t rsv;
-	uint16_t pkey_out, pkey_in; /* the entries of the tables there that let it pass; 0: none */
-};
-
-struct vb_subnet_way {
-	uint32_t fate; /* enum vb_ib_fate */
-	uint32_t at;   /* the port where it ends */
-	uint32_t hop_cnt, router_cnt;
-	uint16_t slid, dlid, pkey;
-	uint16_t last_slid, last_dlid; /* behind the last router */
-	uint8_t sl, has_grh, mtu;      /* mtu: code, the least one on the way */
-	uint8_t vl;                    /* the lane at @at, where it did not leave */
-	uint8_t lane_cnt;              /* data lanes there */
-	uint8_t rsv;
-	uint64_t prefix, guid; /* of its DGID, where it has a GRH */
-	struct vb_subnet_way_hop hop[VB_IB_HOPS_MAX];
-};
-
 /* A view that was read. */
 struct vb_subnet_view {
 	const struct vb_subnet_view_head *head;
@@ -114,9 +92,6 @@ struct vb_subnet_daemon;
  * negative errno, -ENOENT with a line in @why: there is no such node. */
 int vb_subnet_view_write(struct vb_subnet_daemon *d, const char *name, FILE *out, char *why,
 			 size_t why_size);
-/* way.c: the same of a way; @text has the numbers of a key, in the order of its fields. */
-int vb_subnet_way_write(struct vb_subnet_daemon *d, const char *text, FILE *out, char *why,
-			size_t why_size);
 
 /* read.c: asks the fabric on @sock (client.h) for its view, with a node in mind unless @name is
  * NULL. 0, or a negative errno with a line in @why. */
@@ -126,7 +101,8 @@ int vb_subnet_view_get(int sock, const char *name, struct vb_subnet_view *v, cha
  * False: it is no view. */
 bool vb_subnet_view_parse(struct vb_subnet_view *v, const void *bytes, size_t len);
 void vb_subnet_view_free(struct vb_subnet_view *v);
-int vb_subnet_way_get(int sock, const struct vb_subnet_way_key *key, struct vb_subnet_way *w,
+/* The way that the process finds (path/path.h), healed. */
+int vb_subnet_way_get(int sock, const struct vb_subnet_way_key *key, struct vb_path_view *v,
 		      char *why, size_t why_size);
 
 /* The text at @place, "" where there is none. */
