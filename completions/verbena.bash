@@ -324,7 +324,7 @@ _verbena()
 				COMPREPLY=($(compgen -W '--name --route --sl --pkey --path-bits --interval --compact --json --svg --html --color --help' -- "$cur"))
 				return
 			fi
-			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink relink tunnel untunnel error --name --foreground --sm --real-time --part --engine --out --group --help' -- "$cur"))
+			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink relink tunnel untunnel join error --name --foreground --sm --prefix --real-time --part --engine --out --group --help' -- "$cur"))
 			;;
 		esac
 		;;

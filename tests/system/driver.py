@@ -63,6 +63,7 @@ import case_subnet  # noqa: E402,F401
 import case_subnet_access  # noqa: E402,F401
 import case_subnet_cm  # noqa: E402,F401
 import case_subnet_router  # noqa: E402,F401
+import case_subnet_join  # noqa: E402,F401
 import case_subnet_admin  # noqa: E402,F401
 import case_subnet_explain  # noqa: E402,F401
 import case_subnet_diags  # noqa: E402,F401

@@ -5,6 +5,7 @@
  * calls to that process.
  */
 #include "cmd/cmd.h"
+#include "cmd/fabric/join.h"
 #include "cmd/fabric/managers.h"
 #include "cmd/fabric/route.h"
 #include "cmd/fabric/route_groups.h"
@@ -12,6 +13,7 @@
 #include "node/subnet/client.h"
 #include "node/subnet/daemon.h"
 #include "scenario/fabric/file.h"
+#include "wire/ib/hop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +27,8 @@
 
 #define NAME_DEFAULT "ib0"
 #define OUT_DEFAULT "routes"
-/* The longest command: set NODE PORT ATTRIBUTE ATTRIBUTE. */
-#define WORDS_MAX 5
+/* The longest command: join NODE PORT FABRIC NODE PORT. */
+#define WORDS_MAX 6
 #define PARTS_MAX 4
 #define EXIT_FAILED 1
 /* How long OpenSM may take for a subnet, before `up` says that it is late. */
@@ -36,13 +38,25 @@
 #define PART_MAX 255
 #define PART_NONE (PART_MAX + 1u)
 
-enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_REAL_TIME, OPT_PART, OPT_ENGINE, OPT_OUT, OPT_GROUP };
+enum {
+	OPT_NAME,
+	OPT_FOREGROUND,
+	OPT_SM,
+	OPT_PREFIX,
+	OPT_REAL_TIME,
+	OPT_PART,
+	OPT_ENGINE,
+	OPT_OUT,
+	OPT_GROUP
+};
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
     [OPT_FOREGROUND] = {'f', "foreground", NULL, "up: run it here, until Ctrl-C"},
     [OPT_SM] = {'s', "sm", NULL,
 		"up: with OpenSM at the first host of each subnet, and wait for them"},
+    [OPT_PREFIX] = {0, "prefix", "PREFIX",
+		    "up --sm: of the first subnet, for routers to other fabrics; others count on"},
     [OPT_REAL_TIME] = {'t', "real-time", "N",
 		       "up: data takes the time of the links, slowed down N times"},
     [OPT_PART] = {'p', "part", "N",
@@ -61,6 +75,7 @@ struct fabric_options {
 	uint32_t group_cnt;
 	uint32_t real_time; /* 0: data takes no time */
 	uint32_t part;      /* PART_NONE: the fabric is all there is */
+	uint64_t prefix;    /* 0: not given */
 };
 
 /* Nodes of each part have GUIDs of their own, where the topology names none. */
@@ -181,6 +196,9 @@ static int fabric_up(const struct vb_cmd *cmd, const char *arg, const struct fab
 	pid_t pid;
 	int rc;
 
+	if (o->prefix && !with_manager)
+		return vb_cmd_usage(cmd,
+				    "--prefix is what OpenSM gives the subnet: it goes with --sm");
 	if (topology_read(cmd, arg, o->part, &topo))
 		return EXIT_FAILED;
 	if (vb_subnet_daemon_open(&d, name, &topo, why, sizeof why)) {
@@ -192,7 +210,7 @@ static int fabric_up(const struct vb_cmd *cmd, const char *arg, const struct fab
 		vb_subnet_daemon_set_part(d, o->part);
 	if (o->real_time)
 		vb_subnet_daemon_set_real_time(d, o->real_time);
-	if (with_manager && !vb_managers_prepare(&managers, cmd, &topo)) {
+	if (with_manager && !vb_managers_prepare(&managers, cmd, &topo, o->prefix)) {
 		vb_subnet_daemon_close(d);
 		vb_topo_free(&topo);
 		return EXIT_FAILED;
@@ -281,6 +299,26 @@ static int fabric_change_two(const struct vb_cmd *cmd, const char *name, const c
 	return fabric_change(cmd, name, word[0], word[1], word[2], more);
 }
 
+/* Of a subnet to which routers lead. IBA 4.1.1 */
+static uint64_t prefix_read(const struct vb_cmd *cmd, const char *text)
+{
+	bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	unsigned long long prefix;
+	char *end;
+
+	errno = 0;
+	prefix = strtoull(text, &end, 16);
+	if (!is_hex || *end || errno || prefix == 0 || prefix >> 56 == 0xff)
+		exit(vb_cmd_usage(
+		    cmd,
+		    "--prefix takes the prefix of a subnet, such as 0xfec0000000000001, not '%s'",
+		    text));
+	if (prefix == VB_PREFIX_LINK_LOCAL)
+		exit(vb_cmd_usage(
+		    cmd, "--prefix: %s is link-local, and routers forward nothing from it", text));
+	return prefix;
+}
+
 static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o)
 {
 	const char *arg;
@@ -304,6 +342,8 @@ static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct
 					  PART_MAX, arg));
 		if (i == OPT_PART)
 			o->part = (uint32_t)part;
+		if (i == OPT_PREFIX)
+			o->prefix = prefix_read(cmd, arg);
 		if (i == OPT_ENGINE)
 			o->engine = arg;
 		if (i == OPT_OUT)
@@ -375,6 +415,7 @@ static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
 		     {"relink", "a node, or a node and a port"},
 		     {"tunnel", "a node, a port, and the addresses of its two ends"},
 		     {"untunnel", "a node and a port"},
+		     {"join", "a node, a port, another fabric, and a node and a port of that"},
 		     {"error", "a node, a port and COUNTER=N"},
 		     {"set", "a node, a port and one or two attributes"}};
 
@@ -392,6 +433,9 @@ static int run_change(const struct vb_cmd *cmd, const char *name, const char *co
 
 	if ((sets || tunnels) && cnt == 5)
 		return fabric_change_two(cmd, name, word);
+	if (strcmp(word[0], "join") == 0 && cnt == 6)
+		return vb_fabric_join(cmd, &(struct vb_join_end){name, word[1], word[2]},
+				      &(struct vb_join_end){word[3], word[4], word[5]});
 	if ((sets || strcmp(word[0], "error") == 0) && cnt == 4)
 		return fabric_change(cmd, name, word[0], word[1], word[2], word[3]);
 	if ((sets || strcmp(word[0], "link") == 0 || strcmp(word[0], "unlink") == 0 ||
@@ -416,7 +460,7 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 	name = o.name;
 	if (cnt == 0)
 		return vb_cmd_usage(cmd, "up, down, show, dump, watch, route, set, link, unlink, "
-					 "relink, tunnel, untunnel or error?");
+					 "relink, tunnel, untunnel, join or error?");
 	word = words[0];
 	if (strcmp(word, "route") == 0 && cnt > 2)
 		return vb_cmd_usage(
@@ -452,6 +496,7 @@ const struct vb_cmd vb_cmd_fabric = {
 		 "set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
 		 "relink NODE [PORT] | "
 		 "tunnel NODE PORT LOCAL PEER | untunnel NODE PORT | "
+		 "join NODE PORT FABRIC NODE PORT | "
 		 "error NODE PORT COUNTER=N | route TOPOLOGY [-- OPENSM-OPTIONS] [OPTIONS]",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",
     .options = options,

@@ -20,7 +20,9 @@
 struct plan {
 	const struct vb_topo *topo;
 	uint32_t *first, *subnet;
-	uint32_t cnt; /* of the subnets */
+	uint32_t cnt;    /* of the subnets */
+	uint64_t prefix; /* of the first one; the others count on */
+	bool is_open;    /* other fabrics may be joined */
 };
 
 static uint32_t subnet_at(const struct plan *p, uint32_t node, uint32_t port)
@@ -77,7 +79,7 @@ static struct vb_router_port planned_port(const void *ctx, struct vb_router_at a
 	const struct plan *p = ctx;
 	uint32_t k = subnet_at(p, at.router, at.port);
 
-	return (struct vb_router_port){.prefix = VB_PREFIX_FIRST + k,
+	return (struct vb_router_port){.prefix = p->prefix + k,
 				       .guid = p->topo->node[at.router].port[at.port].guid,
 				       .is_up = k != VB_TOPO_NO_SUBNET};
 }
@@ -102,26 +104,29 @@ static int routes_write(const struct plan *p, uint32_t k, const struct vb_manage
 	for (uint32_t to = 0; to < p->cnt; to++) {
 		struct vb_router_at by;
 
-		if (vb_routers_find(&all, VB_PREFIX_FIRST + k, VB_PREFIX_FIRST + to, &by))
-			fprintf(f, "0x%016" PRIx64 " 0x%016" PRIx64 "\n", VB_PREFIX_FIRST + to,
+		if (vb_routers_find(&all, p->prefix + k, p->prefix + to, &by))
+			fprintf(f, "0x%016" PRIx64 " 0x%016" PRIx64 "\n", p->prefix + to,
 				p->topo->node[by.router].port[by.port].guid);
 	}
+	/* All other prefixes: by the first router that the subnet has when somebody asks. */
+	if (p->is_open)
+		fputs("* *\n", f);
 	return fclose(f) ? -errno : 0;
 }
 
 /* OpenSM reads the file of routes only where it has a file of options. */
-static int options_write(uint32_t k, const struct vb_manager *m)
+static int options_write(uint64_t prefix, const struct vb_manager *m)
 {
 	FILE *f = file_begin(m, OPTIONS_FILE);
 
 	if (!f)
 		return -errno;
 	fprintf(f, "subnet_prefix 0x%016" PRIx64 "\nprefix_routes_file %s/" ROUTES_FILE "\n",
-		VB_PREFIX_FIRST + k, m->folder);
+		prefix, m->folder);
 	return fclose(f) ? -errno : 0;
 }
 
-/* A manager for subnet @k of several, if one can be in it. */
+/* A manager for subnet @k, if one can be in it. */
 static bool subnet_prepare(struct vb_managers *all, const struct vb_cmd *cmd, const struct plan *p,
 			   uint32_t k)
 {
@@ -136,10 +141,10 @@ static bool subnet_prepare(struct vb_managers *all, const struct vb_cmd *cmd, co
 	if (!vb_manager_prepare(m, cmd, &p->topo->node[node]))
 		return false;
 	all->guid[all->cnt] = p->topo->node[node].port[port].guid;
-	all->prefix[all->cnt++] = VB_PREFIX_FIRST + k;
+	all->prefix[all->cnt++] = p->prefix + k;
 	rc = routes_write(p, k, m);
 	if (!rc)
-		rc = options_write(k, m);
+		rc = options_write(p->prefix + k, m);
 	if (rc)
 		vb_cmd_error(cmd, "'%s': %s", m->folder, strerror(-rc));
 	return rc == 0;
@@ -160,7 +165,7 @@ static bool subnets_prepare(struct vb_managers *all, const struct vb_cmd *cmd, c
 }
 
 bool vb_managers_prepare(struct vb_managers *all, const struct vb_cmd *cmd,
-			 const struct vb_topo *topo)
+			 const struct vb_topo *topo, uint64_t prefix)
 {
 	struct plan p;
 	bool ok;
@@ -170,7 +175,9 @@ bool vb_managers_prepare(struct vb_managers *all, const struct vb_cmd *cmd,
 		vb_cmd_error(cmd, "%s", strerror(ENOMEM));
 		return false;
 	}
-	if (p.cnt > 1) {
+	p.prefix = prefix ? prefix : VB_PREFIX_FIRST;
+	p.is_open = prefix != 0;
+	if (p.cnt > 1 || p.is_open) {
 		ok = subnets_prepare(all, cmd, &p);
 	} else {
 		ok = vb_manager_prepare(&all->manager[0], cmd, vb_manager_choose(topo));

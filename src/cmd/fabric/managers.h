@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The OpenSMs that `verbena fabric up --sm` starts: one in each subnet of the fabric. Where there
- * are several subnets each gets a prefix of its own, and its OpenSM the routers that lead to the
- * others (PREFIX ROUTES in opensm(8)). FAB-07
+ * are several subnets, or the user gives the prefix of the first one, each gets a prefix of its
+ * own, and its OpenSM the routers that lead to the others (PREFIX ROUTES in opensm(8)). With a
+ * prefix of the user's, other fabrics may be joined: paths to prefixes that this fabric does not
+ * have lead to whatever router the subnet has then. FAB-07
  */
 #ifndef VB_CMD_FABRIC_MANAGERS_H
 #define VB_CMD_FABRIC_MANAGERS_H
@@ -19,10 +21,10 @@ struct vb_managers {
 	uint32_t cnt;
 };
 
-/* Finds a place in each subnet, and writes the files of the managers. False: the user was told why
- * not, and nothing is left. */
+/* Finds a place in each subnet, and writes the files of the managers. @prefix: of the first subnet,
+ * as the user gives it, 0: he does not. False: the user was told why not, and nothing is left. */
 bool vb_managers_prepare(struct vb_managers *all, const struct vb_cmd *cmd,
-			 const struct vb_topo *topo);
+			 const struct vb_topo *topo, uint64_t prefix);
 
 /* Says where they are. */
 void vb_managers_print(const struct vb_managers *all);
