@@ -348,9 +348,10 @@ static void subnets__that_no_router_joins(void **state)
 	view.no_router = true;
 	view.from_prefix = 0xfec0000000000001;
 	view.prefix = 0xfec0000000000002;
-	expect("no-router", VB_RANK_FAILED,
-	       "Port 1 of B is in another subnet (prefix 0xfec0000000000002), and no router is in the "
-	       "subnet of port 1 of A (0xfec0000000000001).");
+	expect(
+	    "no-router", VB_RANK_FAILED,
+	    "Port 1 of B is in another subnet (prefix 0xfec0000000000002), and no router is in the "
+	    "subnet of port 1 of A (0xfec0000000000001).");
 	assert_true(advises("'verbena fabric join'"));
 }
 
