@@ -175,7 +175,8 @@ static void report__ideal_is_never_beaten(void **state)
 	close_clos(&f);
 }
 
-/* Percentiles are values that there are: of a thousand in any order the one at its place. */
+/* Percentiles are values that there are, of the nearest rank: of a thousand in any order the one at
+ * its place, of a few the one that is next above. */
 static void report__spread(void **state)
 {
 	static uint64_t v[1000];
@@ -186,13 +187,41 @@ static void report__spread(void **state)
 		v[i] = i * 377 % 1000 + 1;
 	vb_spread_of(&s, v, 1000);
 	assert_true(s.cnt == 1000 && s.min == 1 && s.max == 1000 && s.mean == 500);
-	assert_true(s.p50 == 500 && s.p90 == 900 && s.p99 == 990 && s.p999 == 999);
+	assert_true(s.p50 == 500 && s.p90 == 900 && s.p95 == 950 && s.p99 == 990 && s.p999 == 999);
 	for (uint64_t i = 0; i < 3; i++)
 		v[i] = 30 - 10 * i;
 	vb_spread_of(&s, v, 3);
-	assert_true(s.min == 10 && s.p50 == 20 && s.p90 == 20 && s.max == 30 && s.mean == 20);
+	assert_true(s.min == 10 && s.p50 == 20 && s.p90 == 30 && s.max == 30 && s.mean == 20);
+	vb_spread_of(&s, v, 2); /* ranks 1 and 2 of two */
+	assert_true(s.p50 == 10 && s.p90 == 20 && s.p95 == 20 && s.p99 == 20);
+	assert_true(vb_nearest_rank(v, 2, 0) == 10 && vb_nearest_rank(v, 2, 501) == 20);
 	vb_spread_of(&s, v, 0);
 	assert_true(s.cnt == 0 && s.max == 0);
+}
+
+/* Slow-down by size: bins end at 1, 2, 5 of each power of ten, their ends belong to them, and each
+ * flow is in one. */
+static void report__bins(void **state)
+{
+	static const uint64_t size[] = {0, 1000, 1001, 2000, 5000, 9999, 10000, 10001, 1200000};
+	static const uint32_t in[VB_REPORT_BINS] = {2, 2, 1, 2, 1, [10] = 1};
+	struct fixture f;
+
+	(void)state;
+	assert_true(vb_report_bin_end(0) == 1000 && vb_report_bin_end(1) == 2000);
+	assert_true(vb_report_bin_end(5) == 50000 && vb_report_bin_end(18) == 1000000000);
+	assert_true(vb_report_bin_end(VB_REPORT_BINS - 1) == UINT64_MAX);
+	open_clos(&f, false, NULL);
+	for (uint32_t i = 0; i < sizeof size / sizeof size[0]; i++)
+		assert_int_equal(vb_load_add_flow(f.load, i, 11, VB_LOAD_WRITE, size[i], 1000 * i),
+				 0);
+	assert_int_equal(vb_sim_run(f.net.sim, VB_NEVER), 0);
+	assert_int_equal(vb_report_make(&f.report, f.load, f.net.sim, &net_memory), 0);
+	for (uint32_t i = 0; i < VB_REPORT_BINS; i++)
+		assert_int_equal(f.report.slowdown_of_bin[i].cnt, in[i]);
+	assert_true(f.report.slowdown_of_bin[10].p95 >= 1000);
+	assert_true(f.report.slowdown_of_bin[10].p95 == f.report.slowdown_of_bin[10].max);
+	close_clos(&f);
 }
 
 /* The time that a flow takes at best: each frame has 62 bytes of headers and CRCs besides its
@@ -382,6 +411,7 @@ int main(void)
 	    cmocka_unit_test(mix__keeps_the_bytes_right),
 	    cmocka_unit_test(receive_delay__is_waited_for),
 	    cmocka_unit_test(report__spread),
+	    cmocka_unit_test(report__bins),
 	    cmocka_unit_test(report__ideal_time),
 	    cmocka_unit_test(report__ideal_is_never_beaten),
 	    cmocka_unit_test(report__incast_is_fair),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The report of `verbena sim` on a run: the table on the terminal, JSON and CSV for programs. */
+#include "cmd/sim/series/distribution.h"
 #include "cmd/sim/sim.h"
 #include "cmd/whole_file.h"
 
@@ -85,9 +86,9 @@ static void json_spread(FILE *f, const char *name, const struct vb_spread *s)
 {
 	fprintf(f,
 		"  \"%s\": {\"count\": %" PRIu64 ", \"mean\": %" PRIu64 ", \"min\": %" PRIu64
-		", \"p50\": %" PRIu64 ", \"p90\": %" PRIu64 ", \"p99\": %" PRIu64
-		", \"p999\": %" PRIu64 ", \"max\": %" PRIu64 "},\n",
-		name, s->cnt, s->mean, s->min, s->p50, s->p90, s->p99, s->p999, s->max);
+		", \"p50\": %" PRIu64 ", \"p90\": %" PRIu64 ", \"p95\": %" PRIu64
+		", \"p99\": %" PRIu64 ", \"p999\": %" PRIu64 ", \"max\": %" PRIu64 "},\n",
+		name, s->cnt, s->mean, s->min, s->p50, s->p90, s->p95, s->p99, s->p999, s->max);
 }
 
 static void write_summary(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
@@ -130,6 +131,7 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 		snprintf(name, sizeof name, "slowdown_milli %s", size_name[i]);
 		json_spread(f, name, &r->slowdown_of_size[i]);
 	}
+	vb_sim_write_slowdown_json(f, r);
 	fputs("  \"counters\": {", f);
 	for (uint32_t i = 0; i < VB_COUNTER_CNT; i++)
 		fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "", vb_counter_info[i].name,
@@ -187,6 +189,17 @@ static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct
 	}
 }
 
+static int write_cdf(const char *dir, const struct vb_scenario_run *run, char *path,
+		     size_t path_len)
+{
+	struct vb_whole_file w;
+	int err;
+
+	snprintf(path, path_len, "%s/cdf.csv", dir);
+	err = vb_whole_file_begin(&w, path);
+	return err ? err : vb_whole_file_end(&w, vb_sim_write_cdf(w.f, run));
+}
+
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
 		 char *path, size_t path_len)
 {
@@ -194,11 +207,9 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 		const char *name;
 		void (*write)(FILE *f, const struct vb_scenario_run *run,
 			      const struct vb_report *r);
-	} file[] = {{"summary.json", write_summary},
-		    {"flows.csv", write_flows},
-		    {"ports.csv", write_ports},
-		    {"lanes.csv", vb_sim_write_lanes},
-		    {"routers.csv", vb_sim_write_routers}};
+	} file[] = {{"summary.json", write_summary},   {"flows.csv", write_flows},
+		    {"ports.csv", write_ports},        {"slowdown.csv", vb_sim_write_slowdown},
+		    {"lanes.csv", vb_sim_write_lanes}, {"routers.csv", vb_sim_write_routers}};
 	struct vb_sim_ib_stats st;
 	bool is_ib = vb_sim_ib_port_stats(run->sim, 0, &st);
 	int err = 0;
@@ -216,5 +227,5 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 		file[i].write(w.f, run, r);
 		err = vb_whole_file_end(&w, 0);
 	}
-	return err;
+	return err ? err : write_cdf(dir, run, path, path_len);
 }

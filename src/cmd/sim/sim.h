@@ -38,8 +38,8 @@ void vb_sim_write_lanes_json(FILE *f, const struct vb_scenario_run *run);
 void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
 void vb_sim_write_routers(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
 
-/* summary.json, flows.csv and ports.csv, of InfiniBand also lanes.csv, with routers routers.csv, in
- * @dir. 0, or a negative errno with the file's name in @path. */
+/* summary.json, flows.csv, ports.csv, slowdown.csv and cdf.csv, of InfiniBand also lanes.csv, with
+ * routers routers.csv, in @dir. 0, or a negative errno with the file's name in @path. */
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
 		 char *path, size_t path_len);
 

@@ -4,57 +4,6 @@
 
 #include <errno.h>
 
-static void heap_sift(uint64_t *v, size_t i, size_t cnt)
-{
-	uint64_t x = v[i];
-
-	for (;;) {
-		size_t child = 2 * i + 1;
-
-		if (child >= cnt)
-			break;
-		if (child + 1 < cnt && v[child + 1] > v[child])
-			child++;
-		if (v[child] <= x)
-			break;
-		v[i] = v[child];
-		i = child;
-	}
-	v[i] = x;
-}
-
-static void values_sort(uint64_t *v, size_t cnt)
-{
-	for (size_t i = cnt / 2; i-- > 0;)
-		heap_sift(v, i, cnt);
-	for (size_t n = cnt; n > 1; n--) {
-		uint64_t max = v[0];
-
-		v[0] = v[n - 1];
-		v[n - 1] = max;
-		heap_sift(v, 0, n - 1);
-	}
-}
-
-void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt)
-{
-	uint64_t sum = 0;
-
-	*s = (struct vb_spread){.cnt = cnt};
-	if (cnt == 0)
-		return;
-	values_sort(v, cnt);
-	for (size_t i = 0; i < cnt; i++)
-		sum += v[i];
-	s->mean = sum / cnt;
-	s->min = v[0];
-	s->p50 = v[(cnt - 1) / 2];
-	s->p90 = v[(cnt - 1) * 90 / 100];
-	s->p99 = v[(cnt - 1) * 99 / 100];
-	s->p999 = v[(cnt - 1) * 999 / 1000];
-	s->max = v[cnt - 1];
-}
-
 /* To the member that is the furthest, and at least 1: a member at the sender is at no distance. */
 static vb_dur group_ideal_ns(const struct vb_load *l, const struct vb_sim *sim,
 			     const struct vb_flow *f)
@@ -86,7 +35,7 @@ vb_dur vb_flow_ideal_ns(const struct vb_load *l, const struct vb_sim *sim, const
 	       vb_sim_ideal_ns(sim, f->dst, f->src, back ? f->bytes : 0, mtu);
 }
 
-static bool is_done(const struct vb_flow *f)
+bool vb_flow_is_done(const struct vb_flow *f)
 {
 	return f->done != VB_NEVER && f->status == VB_WC_SUCCESS;
 }
@@ -113,13 +62,13 @@ static uint64_t jain_ppm(const struct vb_load *l, vb_time now)
 	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
 		const struct vb_flow *f = vb_load_flow(l, i);
 
-		if ((is_done(f) || vb_flow_is_running(f)) && rate_of(l, f, now) > max)
+		if ((vb_flow_is_done(f) || vb_flow_is_running(f)) && rate_of(l, f, now) > max)
 			max = rate_of(l, f, now);
 	}
 	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
 		const struct vb_flow *f = vb_load_flow(l, i);
 
-		if (!is_done(f) && !vb_flow_is_running(f))
+		if (!vb_flow_is_done(f) && !vb_flow_is_running(f))
 			continue;
 
 		uint64_t x = (rate_of(l, f, now) << 20) / max;
@@ -143,6 +92,25 @@ static uint64_t bits_per_second(uint64_t bytes, vb_dur ns)
 	return whole * VB_SEC + rest * VB_SEC / ns;
 }
 
+uint64_t vb_report_bin_end(uint32_t bin)
+{
+	static const uint64_t step[] = {1, 2, 5};
+	uint64_t end = 1000 * step[bin % 3];
+
+	for (uint32_t i = 0; i < bin / 3; i++)
+		end *= 10;
+	return bin + 1 < VB_REPORT_BINS ? end : UINT64_MAX;
+}
+
+static uint32_t bin_of(uint64_t bytes)
+{
+	uint32_t bin = 0;
+
+	while (bytes > vb_report_bin_end(bin))
+		bin++;
+	return bin;
+}
+
 static uint32_t size_class(uint64_t bytes)
 {
 	uint32_t c = 0;
@@ -162,9 +130,9 @@ static void sum_flows(struct vb_report *r, const struct vb_load *l, vb_time now)
 		r->first_start = vb_time_min(r->first_start, f->start);
 		r->failed += f->status != VB_WC_SUCCESS;
 		r->running += vb_flow_is_running(f);
-		if (is_done(f) || vb_flow_is_running(f))
+		if (vb_flow_is_done(f) || vb_flow_is_running(f))
 			r->bytes += vb_load_flow_completed(l, f);
-		if (!is_done(f))
+		if (!vb_flow_is_done(f))
 			continue;
 		r->done++;
 		if (f->done > r->last_done)
@@ -175,23 +143,49 @@ static void sum_flows(struct vb_report *r, const struct vb_load *l, vb_time now)
 		r->goodput_bps = bits_per_second(r->bytes, r->end - r->first_start);
 }
 
-/* FCT or slow-down of the flows of a class of sizes; VB_REPORT_SIZES: of all. */
-static void spread_flows(struct vb_spread *s, const struct vb_load *l, const struct vb_sim *sim,
-			 uint32_t class, bool slowdown, uint64_t *v)
+uint64_t vb_flow_slowdown_milli(const struct vb_load *l, const struct vb_sim *sim,
+				const struct vb_flow *f)
+{
+	return (f->done - f->start) * 1000 / vb_flow_ideal_ns(l, sim, f);
+}
+
+/* Values of the flows that are done, as they stand in the load; @v is room to sort in. */
+struct values {
+	const struct vb_load *load;
+	uint64_t *of, *v;
+};
+
+/* The flows whose size @group_of puts into @group; NULL: all. */
+static void spread_flows(struct vb_spread *s, const struct values *values,
+			 uint32_t (*group_of)(uint64_t bytes), uint32_t group)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
-		const struct vb_flow *f = vb_load_flow(l, i);
+	for (uint32_t i = 0; i < vb_load_flow_cnt(values->load); i++) {
+		const struct vb_flow *f = vb_load_flow(values->load, i);
 
-		if (!is_done(f) || (class < VB_REPORT_SIZES && size_class(f->bytes) != class))
-			continue;
-		v[n] = f->done - f->start;
-		if (slowdown)
-			v[n] = v[n] * 1000 / vb_flow_ideal_ns(l, sim, f);
-		n++;
+		if (vb_flow_is_done(f) && (!group_of || group_of(f->bytes) == group))
+			values->v[n++] = values->of[i];
 	}
-	vb_spread_of(s, v, n);
+	vb_spread_of(s, values->v, n);
+}
+
+static void spread_all(struct vb_report *r, const struct values *values, const struct vb_sim *sim)
+{
+	const struct vb_load *l = values->load;
+
+	for (uint32_t i = 0; i < r->flows; i++)
+		values->of[i] = vb_load_flow(l, i)->done - vb_load_flow(l, i)->start;
+	spread_flows(&r->fct_ns, values, NULL, 0);
+	for (uint32_t i = 0; i < r->flows; i++)
+		values->of[i] = vb_flow_is_done(vb_load_flow(l, i))
+				    ? vb_flow_slowdown_milli(l, sim, vb_load_flow(l, i))
+				    : 0;
+	spread_flows(&r->slowdown_milli, values, NULL, 0);
+	for (uint32_t c = 0; c < VB_REPORT_SIZES; c++)
+		spread_flows(&r->slowdown_of_size[c], values, size_class, c);
+	for (uint32_t bin = 0; bin < VB_REPORT_BINS; bin++)
+		spread_flows(&r->slowdown_of_bin[bin], values, bin_of, bin);
 }
 
 static void sum_groups(struct vb_report *r, const struct vb_load *l)
@@ -236,7 +230,8 @@ static void sum_network(struct vb_report *r, const struct vb_sim *sim)
 int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb_sim *sim,
 		   const struct vb_sim_memory *memory)
 {
-	uint64_t *v = memory->alloc(memory->ctx, (vb_load_flow_cnt(l) + 1) * sizeof *v);
+	size_t cnt = vb_load_flow_cnt(l) + 1;
+	uint64_t *v = memory->alloc(memory->ctx, 2 * cnt * sizeof *v);
 
 	if (!v)
 		return -ENOMEM;
@@ -245,10 +240,7 @@ int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb
 	sum_groups(r, l);
 	sum_network(r, sim);
 	r->jain_ppm = jain_ppm(l, vb_sim_now(sim));
-	spread_flows(&r->fct_ns, l, sim, VB_REPORT_SIZES, false, v);
-	spread_flows(&r->slowdown_milli, l, sim, VB_REPORT_SIZES, true, v);
-	for (uint32_t c = 0; c < VB_REPORT_SIZES; c++)
-		spread_flows(&r->slowdown_of_size[c], l, sim, c, true, v);
+	spread_all(r, &(struct values){.load = l, .of = v, .v = v + cnt}, sim);
 	memory->free(memory->ctx, v);
 	return 0;
 }

@@ -2,6 +2,9 @@
 /*
  * The results of a run: completion times, goodput, fairness, queues, pauses, and retransmissions by
  * cause. All numbers are integers; ratios are in the unit that their name ends with.
+ *
+ * Percentiles are of the nearest rank, rounded up: the value in place ceil(q n) of n values in
+ * order. It is one of them, the least for which at least the share q is not above it.
  */
 #ifndef VB_SIM_LOAD_REPORT_H
 #define VB_SIM_LOAD_REPORT_H
@@ -9,10 +12,12 @@
 #include "sim/load/load.h"
 
 struct vb_spread {
-	uint64_t cnt, mean, min, p50, p90, p99, p999, max;
+	uint64_t cnt, mean, min, p50, p90, p95, p99, p999, max;
 };
 
 #define VB_REPORT_SIZES 5
+/* Finer ones, as publications show slow-down by size: up to 1, 2, 5, 10 ... kB and 1 GB; above. */
+#define VB_REPORT_BINS 20
 
 struct vb_report {
 	uint32_t flows, done, failed;
@@ -26,7 +31,8 @@ struct vb_report {
 	/* FCT over what it would be alone in the network, in thousandths; all flows, and by size:
 	 * up to 10 kB, 100 kB, 1 MB, 10 MB, and more. */
 	struct vb_spread slowdown_milli, slowdown_of_size[VB_REPORT_SIZES];
-	struct vb_counters counters; /* sums over all hosts */
+	struct vb_spread slowdown_of_bin[VB_REPORT_BINS]; /* thousandths, too */
+	struct vb_counters counters;                      /* sums over all hosts */
 	uint64_t drops, marks, faults, pauses, paused_ns;
 	/* Messages to groups; those that members should have received, and have. */
 	uint64_t group_sent, group_due, group_received;
@@ -41,6 +47,18 @@ int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb
 
 /* Sorts @v and takes its spread. */
 void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt);
+void vb_values_sort(uint64_t *v, size_t cnt);
+/* The percentile of @cnt > 0 sorted values: @milli / 1000 of them are not above it. */
+uint64_t vb_nearest_rank(const uint64_t *v, size_t cnt, uint32_t milli);
+
+/* The size up to which flows are in a bin; UINT64_MAX: any. */
+uint64_t vb_report_bin_end(uint32_t bin);
+
+/* All of it completed without an error. */
+bool vb_flow_is_done(const struct vb_flow *f);
+/* Of a flow that is done. */
+uint64_t vb_flow_slowdown_milli(const struct vb_load *l, const struct vb_sim *sim,
+				const struct vb_flow *f);
 
 /* It has begun, and neither is done nor failed. */
 bool vb_flow_is_running(const struct vb_flow *f);
