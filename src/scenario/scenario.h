@@ -104,6 +104,8 @@ struct vb_scenario {
 	uint32_t pattern_cnt, fault_cnt, link_cnt;
 	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
+	/* Files of patterns with distributions of sizes; "": none. */
+	char sizes_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
 	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
 	uint32_t partition_cnt;
@@ -121,6 +123,7 @@ struct vb_scenario_run {
 	struct vb_fabric *fabric; /* where the topology is a file's; else NULL */
 	struct vb_arena *arena;   /* scenario/arena.h */
 	struct vb_sim_memory memory;
+	struct vb_size_dist *sizes[VB_LOAD_PATTERNS_MAX]; /* of patterns, from files; or NULL */
 };
 
 /* The callbacks that the command adds to a scenario to watch it. */

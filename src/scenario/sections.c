@@ -172,13 +172,17 @@ static const struct key mix_keys[] = {
     {.name = NULL},
 };
 
+/* A distribution by its name; the name of a file has a dot or a slash and is read_file_names()'s.
+ */
 static int read_sizes(struct reader *r, const yaml_node_t *node, void *at)
 {
 	const char *text = reader_text(node);
 	const struct vb_size_dist *d = text ? vb_size_dist_find(text) : NULL;
 
-	if (!d)
-		return reader_fail(r, node, "sizes is websearch or hadoop");
+	if (!d && !(text && strpbrk(text, "./")))
+		return reader_fail(r, node,
+				   "sizes is websearch, hadoop or the name of a file such as "
+				   "sizes.txt");
 	*(const struct vb_size_dist **)at = d;
 	return 0;
 }
@@ -200,6 +204,21 @@ static const struct key load_keys[] = {
     {"sl", KEY_U16, IN(vb_load_pattern, traffic_class), 0, VB_SL_CNT - 1, NULL, NULL, NULL},
     {.name = NULL},
 };
+
+/* The files that a workload names. */
+static int read_file_names(struct reader *r, const yaml_node_t *node, struct vb_scenario *sc,
+			   uint32_t i)
+{
+	const yaml_node_t *sizes = reader_member(r, node, "sizes");
+	int n;
+
+	if (!sizes || sc->pattern[i].sizes)
+		return 0;
+	n = snprintf(sc->sizes_file[i], VB_SCENARIO_PATH, "%s", reader_text(sizes));
+	return n < VB_SCENARIO_PATH ? 0
+				    : reader_fail(r, sizes, "sizes is at most %u characters long",
+						  VB_SCENARIO_PATH - 1);
+}
 
 static struct vb_scenario_place place_of(const yaml_node_t *node)
 {
@@ -232,6 +251,8 @@ static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
 
 	if (!err)
 		err = vb_scenario_check_class(r, node);
+	if (!err)
+		err = read_file_names(r, node, sc, sc->pattern_cnt - 1);
 	p->traffic_class =
 	    p->traffic_class == UINT16_MAX ? 0 : p->traffic_class | VB_LOAD_OWN_CLASS;
 	return err;

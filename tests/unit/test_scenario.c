@@ -199,7 +199,8 @@ static void read__says_what_is_wrong_and_where(void **state)
 	    {"links: {cable: 1, down: 2ms, up: 1ms}\n",
 	     "s.yaml:1:8: a link goes down, and if it comes up then later"},
 	    {"data: yes\n", "s.yaml:1:7: data is true or false"},
-	    {"workload: {sizes: pareto}\n", "s.yaml:1:19: sizes is websearch or hadoop"},
+	    {"workload: {sizes: pareto}\n",
+	     "s.yaml:1:19: sizes is websearch, hadoop or the name of a file such as sizes.txt"},
 	    {"faults: {do: \"los=1\"}\n",
 	     "s.yaml:1:14: \"los=1\", character 1: unknown fault; there are loss burst reorder dup "
 	     "delay corrupt ecn blackout queue, each with =VALUE"},

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Words, numbers and complaints. See words.h. */
+#include "scenario/input/words.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct vb_words vb_words_of(const char *text, size_t len, uint32_t line)
+{
+	return (struct vb_words){text, text + len, text, line};
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
+}
+
+/* To the next word or the end. */
+static void blanks_skip(struct vb_words *w)
+{
+	while (w->at < w->end && (is_blank(*w->at) || *w->at == '#')) {
+		if (*w->at == '#') {
+			while (w->at < w->end && *w->at != '\n')
+				w->at++;
+			continue;
+		}
+		if (*w->at++ == '\n') {
+			w->line++;
+			w->line_begin = w->at;
+		}
+	}
+}
+
+bool vb_words_next(struct vb_words *w, struct vb_word *word)
+{
+	blanks_skip(w);
+	*word = (struct vb_word){
+	    .text = w->at, .line = w->line, .column = (uint32_t)(w->at - w->line_begin) + 1};
+	while (w->at < w->end && !is_blank(*w->at))
+		w->at++;
+	word->len = (uint32_t)(w->at - word->text);
+	return word->len > 0;
+}
+
+int vb_complain(const struct vb_complaint *c, uint32_t line, uint32_t column, const char *fmt, ...)
+{
+	va_list ap;
+	int n = snprintf(c->text, c->size, "%s:%u:%u: ", c->file, line, column);
+
+	if (n < 0 || (size_t)n >= c->size)
+		return -EINVAL;
+	va_start(ap, fmt);
+	(void)vsnprintf(c->text + n, c->size - (size_t)n, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+const char *vb_word_show(const struct vb_word *word, char shown[VB_WORD_SHOWN])
+{
+	uint32_t n = word->len < 40 ? word->len : 40;
+
+	for (uint32_t i = 0; i < n; i++)
+		shown[i] = word->text[i] >= ' ' && word->text[i] < 0x7f ? word->text[i] : '?';
+	snprintf(shown + n, 4, "%s", n < word->len ? "..." : "");
+	return shown;
+}
+
+bool vb_word_copy(const struct vb_word *word, char *to, size_t size)
+{
+	if (word->len >= size)
+		return false;
+	memcpy(to, word->text, word->len);
+	to[word->len] = '\0';
+	return true;
+}
+
+bool vb_word_is(const struct vb_word *word, const char *text)
+{
+	return strlen(text) == word->len && memcmp(word->text, text, word->len) == 0;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+bool vb_word_number(const struct vb_word *word, uint64_t max, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (uint32_t i = 0; i < word->len; i++) {
+		uint64_t digit = (uint64_t)(word->text[i] - '0');
+
+		if (!is_digit(word->text[i]) || digit > max || v > (max - digit) / 10)
+			return false;
+		v = v * 10 + digit;
+	}
+	*out = v;
+	return word->len > 0;
+}
+
+/* Behind the 'e': "-5", "+3", "12". */
+static bool exponent_read(const char *s, const char *end, int *out)
+{
+	bool minus = s < end && *s == '-';
+	int e = 0;
+
+	if (s < end && (*s == '-' || *s == '+'))
+		s++;
+	if (s == end)
+		return false;
+	for (; s < end; s++) {
+		if (!is_digit(*s) || e > 999)
+			return false;
+		e = e * 10 + (*s - '0');
+	}
+	*out = minus ? -e : e;
+	return true;
+}
+
+/* @m times 10^@e, rounded. */
+static bool power_apply(uint64_t m, int e, uint64_t *out)
+{
+	uint64_t half = 0;
+
+	for (; e > 0 && m; e--) {
+		if (m > UINT64_MAX / 10)
+			return false;
+		m *= 10;
+	}
+	for (; e < 0 && (m || half); e++) {
+		half = m % 10 >= 5;
+		m /= 10;
+	}
+	*out = m + half;
+	return true;
+}
+
+bool vb_word_decimal(const struct vb_word *word, unsigned digits, uint64_t *out)
+{
+	const char *s = word->text, *end = s + word->len;
+	bool any = false, point = false;
+	int e = 0, own = 0;
+	uint64_t m = 0;
+
+	for (; s < end && (is_digit(*s) || (*s == '.' && !point)); s++) {
+		if (*s == '.') {
+			point = true;
+			continue;
+		}
+		any = true;
+		if (m >= UINT64_C(100000000000000000)) { /* more digits say nothing */
+			e += !point;
+			continue;
+		}
+		m = m * 10 + (uint64_t)(*s - '0');
+		e -= point;
+	}
+	if (!any || (s < end && ((*s != 'e' && *s != 'E') || !exponent_read(s + 1, end, &own))))
+		return false;
+	return power_apply(m, e + own + (int)digits, out);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The lists of a scenario: faults, changes of links, groups, workloads. See part.h. */
+#include "scenario/part/part.h"
+
+#include "scenario/input/sizes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Faults that the cable has already stay: faults that meet on a cable add up. */
+static int fault_add(struct vb_scenario_run *run, const struct part *p, uint32_t link,
+		     const struct vb_fault_spec *spec)
+{
+	int err = vb_sim_add_cable_fault(run->sim, link, spec);
+
+	if (err == -E2BIG)
+		return part_refuse(p, err, "is one too many: cable %u has more than %d rules then",
+				   link, VB_FAULT_RULES_MAX);
+	return err ? part_no_memory(p, err) : 0;
+}
+
+static int fault_put(struct vb_scenario_run *run, const struct part *p,
+		     const struct vb_scenario_fault *f)
+{
+	int err = 0;
+
+	if (f->host != UINT32_MAX) {
+		if (f->host >= run->topo.host_cnt)
+			return part_refuse(p, -EINVAL, "is of host %u: there are 0 to %u", f->host,
+					   run->topo.host_cnt - 1);
+		err = fault_add(run, p, vb_sim_host_link(run->sim, f->host), &f->spec);
+	} else if (f->link != UINT32_MAX) {
+		if (f->link >= run->topo.link_cnt)
+			return part_refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", f->link,
+					   run->topo.link_cnt - 1);
+		err = fault_add(run, p, f->link, &f->spec);
+	} else {
+		for (uint32_t i = 0; !err && i < run->topo.link_cnt; i++)
+			err = fault_add(run, p, i, &f->spec);
+	}
+	return err;
+}
+
+static int link_put(struct vb_scenario_run *run, const struct part *p,
+		    const struct vb_scenario_link *l)
+{
+	uint32_t link = l->link;
+	int err;
+
+	if (l->host != UINT32_MAX) {
+		if (l->host >= run->topo.host_cnt)
+			return part_refuse(p, -EINVAL, "is of host %u: there are 0 to %u", l->host,
+					   run->topo.host_cnt - 1);
+		link = vb_sim_host_link(run->sim, l->host);
+	} else if (link >= run->topo.link_cnt) {
+		return part_refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", link,
+				   run->topo.link_cnt - 1);
+	}
+	err = vb_sim_plan_link(run->sim, link, false, l->down);
+	if (!err && l->up != VB_NEVER)
+		err = vb_sim_plan_link(run->sim, link, true, l->up);
+	return err ? part_no_memory(p, err) : 0;
+}
+
+/* Its members are hosts of its partition, and its table leads to them. */
+static int group_check(struct vb_scenario_run *run, const struct part *p,
+		       const struct vb_scenario_group *g)
+{
+	uint32_t number = p->number - 1, cnt = g->has_members ? g->member_cnt : run->topo.host_cnt;
+	uint32_t first = g->has_members ? g->member[0] : 0;
+	uint16_t pkey = g->pkey ? g->pkey : VB_PKEY_DEFAULT;
+	struct vb_fabric_error e;
+	int err;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t host = g->has_members ? g->member[i] : i;
+
+		if (host >= run->topo.host_cnt)
+			return part_refuse(p, -EINVAL, "has host %u: there are 0 to %u", host,
+					   run->topo.host_cnt - 1);
+		if (vb_sim_pkey_find(run->sim, host, pkey) == UINT16_MAX)
+			return part_refuse(p, -EINVAL,
+					   "has host %u, which is not in partition 0x%04x", host,
+					   pkey);
+		if (vb_sim_subnet(run->sim, host) != vb_sim_subnet(run->sim, first))
+			return part_refuse(p, -EINVAL,
+					   "has host %u and host %u, which are in two subnets: "
+					   "no router sends on what goes to a group",
+					   first, host);
+	}
+	if (!g->mlid)
+		return 0;
+	err =
+	    vb_fabric_check_group(run->fabric, number, g->has_members ? g->member : NULL, cnt, &e);
+	if (err == -EINVAL)
+		return part_refuse(p, err, "does not go with MLID 0x%04x of the routes: %s",
+				   g->mlid, e.text);
+	return err ? part_no_memory(p, err) : 0;
+}
+
+static int group_put(struct vb_scenario_run *run, const struct part *p,
+		     const struct vb_scenario_group *g)
+{
+	const struct vb_load_group_config c = {.member = g->has_members ? g->member : NULL,
+					       .member_cnt = g->member_cnt,
+					       .pkey = g->pkey};
+	int err = group_check(run, p, g);
+
+	if (err)
+		return err;
+	err = vb_load_add_group(run->load, &c);
+	return err ? part_no_memory(p, err) : 0;
+}
+
+/* The sizes of pattern @i from its file. */
+static int sizes_read(struct vb_scenario_run *run, const struct part *p, uint32_t i)
+{
+	char path[VB_FABRIC_PATH];
+	const struct vb_complaint c = {path, p->text, p->len};
+	size_t len;
+	int err = 0;
+	char *text = part_read_file(p, p->sc->sizes_file[i], VB_SIZES_TEXT_MAX, path, &len, &err);
+
+	if (!text)
+		return err;
+	err = vb_sizes_parse(&run->sizes[i], text, len, &c);
+	free(text);
+	return err == -ENOMEM ? part_no_memory(p, err) : err;
+}
+
+static int pattern_add(struct vb_scenario_run *run, const struct part *p,
+		       const struct vb_load_pattern *pattern)
+{
+	const struct vb_scenario *sc = p->sc;
+	const char *wrong = vb_load_wrong(&sc->load, pattern, run->topo.host_cnt);
+	int err;
+
+	if (wrong)
+		return part_refuse(p, -EINVAL, "%s; hosts are 0 to %u", wrong,
+				   run->topo.host_cnt - 1);
+	wrong = vb_load_group_wrong(run->load, pattern);
+	if (wrong)
+		return part_refuse(p, -EINVAL, "%s; there are %u", wrong, sc->group_cnt);
+	err = vb_load_add(run->load, pattern);
+	if (err && vb_load_flow_cnt(run->load) == sc->load.flows_max)
+		return part_refuse(p, err,
+				   "has more flows than %u: give the scenario a larger \"flows\"",
+				   sc->load.flows_max);
+	return err ? part_no_memory(p, err) : 0;
+}
+
+static int pattern_put(struct vb_scenario_run *run, const struct part *p, uint32_t i)
+{
+	struct vb_load_pattern pattern = p->sc->pattern[i];
+	int err = p->sc->sizes_file[i][0] ? sizes_read(run, p, i) : 0;
+
+	if (err)
+		return err;
+	if (run->sizes[i])
+		pattern.sizes = run->sizes[i];
+	return pattern_add(run, p, &pattern);
+}
+
+int part_open_lists(struct vb_scenario_run *run, const struct vb_scenario *sc, struct part *p)
+{
+	int err = 0;
+
+	p->name = "fault";
+	for (uint32_t i = 0; !err && i < sc->fault_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->fault[i].place;
+		err = fault_put(run, p, &sc->fault[i]);
+	}
+	p->name = "link";
+	for (uint32_t i = 0; !err && i < sc->link_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->link[i].place;
+		err = link_put(run, p, &sc->link[i]);
+	}
+	p->name = "group";
+	for (uint32_t i = 0; !err && i < sc->group_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->group[i].place;
+		err = group_put(run, p, &sc->group[i]);
+	}
+	p->name = "workload";
+	for (uint32_t i = 0; !err && i < sc->pattern_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->pattern_at[i];
+		err = pattern_put(run, p, i);
+	}
+	return err;
+}
