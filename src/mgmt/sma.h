@@ -29,7 +29,8 @@ struct vb_sma_port {
 	uint16_t *pkey;           /* node.pkey_cap entries */
 	struct vb_sl2vl *sl2vl;   /* of a switch one for each input port, else one */
 	struct vb_arb_entry arb[VB_ARB_PRIORITY_CNT][VB_ARB_ENTRY_MAX];
-	vb_time lease_ends; /* of the M_Key, VB_NEVER: no countdown. FAB-17 */
+	vb_time lease_ends;   /* of the M_Key, VB_NEVER: no countdown. FAB-17 */
+	uint32_t reregisters; /* times that a manager has asked clients to register again. FAB-24 */
 	bool led;
 };
 

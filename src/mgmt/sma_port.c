@@ -194,6 +194,7 @@ static bool port_info_set(struct vb_sma_request *r, int port)
 	}
 	if (port_has_lid(r, port) && want.client_reregister) {
 		r->result->changes |= VB_SMA_REREGISTER;
+		p->reregisters++;
 		p->info.client_reregister = 1; /* in this answer alone */
 	}
 	return true;

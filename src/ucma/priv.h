@@ -39,6 +39,7 @@ enum {
 
 #define VB_UCMA_PORT_BUCKETS 1024u
 #define VB_UCMA_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY. CMP-25 */
+#define VB_UCMA_ENETRESET (-102)
 #define VB_UCMA_ETIMEDOUT (-110)
 #define VB_UCMA_BACKLOG_MAX 1024
 #define VB_UCMA_PKEY_DEFAULT 0xffffu
@@ -106,15 +107,20 @@ enum vb_ucma_ask_kind {
 	VB_UCMA_ASK_PATH,
 	VB_UCMA_ASK_GROUP, /* what groups of the partition are like: as its broadcast group is */
 	VB_UCMA_ASK_JOIN,
-	VB_UCMA_ASK_LEAVE, /* nobody waits for its answer */
+	VB_UCMA_ASK_REJOIN, /* the group as it was, of a manager that may know nothing of it */
+	VB_UCMA_ASK_LEAVE,  /* nobody waits for its answer */
 };
 struct vb_ucma_ask {
 	struct vb_list link; /* in u->asks */
 	enum vb_ucma_ask_kind kind;
 	struct vb_ucma_id *id;
 	struct vb_ucma_mc *mc;
-	bool is_sent;
-	vb_time due; /* it is given up */
+	bool is_ready; /* to be sent */
+	bool was_sent;
+	vb_time due; /* it is given up, or before @end sent (again) */
+	/* REJOIN alone: until the next repetition, and how long there are any. */
+	vb_dur wait;
+	vb_time end;
 	struct vb_path path;
 	struct vb_sa_msg msg;
 };

@@ -167,6 +167,11 @@ void vb_ucma_device_removed(struct vb_ucma *u, uint8_t port);
 /* The device of HCA port @port has another MAC address: its ids get ADDR_CHANGE. CMP-51 */
 void vb_ucma_device_changed(struct vb_ucma *u, uint8_t port);
 
+/* On InfiniBand the subnet manager of HCA port @port has asked clients to register again, or is
+ * another one, or the port has another LID: groups joined through it are joined again. Programs
+ * hear of those alone that cannot be as they were, MULTICAST_ERROR. FAB-24 */
+void vb_ucma_groups_rejoin(struct vb_ucma *u, uint8_t port, vb_time now);
+
 /* How many files and ids there are. */
 uint32_t vb_ucma_file_cnt(const struct vb_ucma *u);
 uint32_t vb_ucma_id_cnt(const struct vb_ucma *u);

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """RDMA CM between the nodes of an InfiniBand fabric: addresses of its table and GIDs, PathRecords and groups of a
 real OpenSM."""
+import ipaddress
 import os
 import re
+import signal
 import time
 
 from cases import case
 from case_cm import NOBODY_YET, TOO_EARLY
-from case_subnet import Fabric, need
-from case_subnet_verbs import CLIENT, SERVER, begin
+from case_subnet import Fabric, lid_of, need
+from case_subnet_verbs import CLIENT, SERVER, begin, counters
 from hosts import Failure
 
 # In star:hosts=3 the hosts are numbered from 1 on.
@@ -154,6 +156,76 @@ def groups_by_the_administrator(context):
         need(receiver.wait(10) == 0, sender.story() + receiver.story())
         out = f.run("H-0000", "saquery", "-g")
         need(mgid not in out, out)
+    finally:
+        f.end()
+
+
+GROUP, GROUP_MGID = "239.1.2.3", "ff12:4001:ffff::f01:203"
+
+
+def group_receiver(f, packets, group=GROUP):
+    p = f.host.start(f.at(SERVER, "stdbuf", "-oL", "mckey", "-m", group, "-b", SERVER_IP, "-C", str(packets)), name="mckey receiver")
+    p.wait_output("receiving data transfers")
+    return p
+
+
+def group_send(f):
+    """Ten packets, of which the group gets as many as its tree is there for."""
+    p = f.host.start(f.at(CLIENT, "stdbuf", "-oL", "mckey", "-m", GROUP, "-b", CLIENT_IP, "-C", "10", "-s"), name="mckey sender")
+    need(p.wait(40) == 0, p.story())
+
+
+def manage_anew(f, *options):
+    """The manager is killed, and another one comes that has nothing of its groups."""
+    f.managers.pop().kill(signal.SIGKILL)
+    f.manage("H-0000", "-s", "0", *options)
+    f.await_log("SUBNET UP")
+
+
+def members(f):
+    """The GIDs of the group's members, as the manager has them."""
+    records = f.run("H-0000", "saquery", "--smkey", "1", "-m").split("MCMember")
+    return [re.search(r"PortGid\.+(\S+)", r)[1] for r in records if f"MGID....................{GROUP_MGID}\n" in r]
+
+
+@case("subnet.cm.rejoin", seconds=240)
+def groups_are_joined_again(context):
+    """OpenSM is killed, and the next one has no groups: mckey's port is a member again without mckey, by the MLID that
+    the group had, and packets arrive. FAB-24, CMP-49"""
+    f = begin(context, "re1")
+    try:
+        # The next manager would give its MLID to this group, which is no more by then, first.
+        former, lid = group_receiver(f, 10, "239.9.9.9"), lid_of(f, SERVER)
+        receiver = group_receiver(f, 40)
+        former.end()
+        before = counters(f, lid, 1)["PortMulticastRcvPkts"]
+        while counters(f, lid, 1)["PortMulticastRcvPkts"] - before < 10:
+            group_send(f)
+        need(receiver.status() is None, receiver.story())
+        manage_anew(f)
+        context.wait(lambda: len(members(f)) == 1, 40, "the port is no member of the group")
+        need(ipaddress.ip_address(members(f)[0]) == ipaddress.ip_address(gid_of(f, SERVER)), str(members(f)))
+        while receiver.status() is None:
+            group_send(f)
+        need(receiver.wait(10) == 0 and "MULTICAST_ERROR" not in receiver.output(), receiver.story())
+        context.wait(lambda: not members(f), 40, "the port is a member of a group that it has left")
+    finally:
+        f.end()
+
+
+@case("subnet.cm.regroup", seconds=240)
+def groups_that_are_others_now(context):
+    """The next OpenSM has a group of the same MGID with another Q_Key: mckey hears that its own is no more. FAB-24"""
+    parts = os.path.join(context.machine.folder, "regroup.conf")
+    with open(parts, "w", encoding="ascii") as file:
+        file.write(f"Default=0x7fff,ipoib:\n\tmgid={GROUP_MGID},Q_Key=0x55\n\tALL=full;\n")
+    f = begin(context, "regroup1")
+    try:
+        receiver = group_receiver(f, 10)
+        need("MULTICAST_ERROR" not in receiver.output(), receiver.story())
+        manage_anew(f, "-P", parts)
+        receiver.wait_output("event: RDMA_CM_EVENT_MULTICAST_ERROR, status: -102")
+        receiver.end()
     finally:
         f.end()
 

@@ -180,7 +180,7 @@ static void tables__show_links_up_and_down(void **state)
 	(void)state;
 	for (int s = VB_LINK_DOWN; s <= VB_LINK_ACT_DEFER; s++) {
 		link_of(HOST_A, 1)->state = s;
-		(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
+		(void)vb_subnet_table_write(fabric, HOST_A, &table);
 		assert_int_equal(d->is_up, s >= VB_LINK_ACTIVE);
 		assert_int_equal(d->ifindex, 1);
 		assert_int_equal(d->ib.state, s);
@@ -189,26 +189,26 @@ static void tables__show_links_up_and_down(void **state)
 	p->width_active = 0;
 	p->ext_speed_active = 0;
 	p->speed_active = 4;
-	(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
+	(void)vb_subnet_table_write(fabric, HOST_A, &table);
 	assert_int_equal(d->ib.width, VB_IB_4X);
 	assert_int_equal(d->ib.speed, VB_IB_QDR);
 	assert_int_equal(d->speed_mbps, 40000);
 	p->width_active = VB_IB_1X;
 	p->speed_active = 0;
-	(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
+	(void)vb_subnet_table_write(fabric, HOST_A, &table);
 	assert_int_equal(d->ib.width, VB_IB_1X);
 	assert_int_equal(d->ib.speed, VB_IB_SDR);
 	assert_int_equal(d->speed_mbps, 2500);
 	p->ext_speed_active = vb_ib_speed_row(VB_IB_XDR)->port_info_ext;
-	(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
+	(void)vb_subnet_table_write(fabric, HOST_A, &table);
 	assert_int_equal(d->ib.speed, VB_IB_XDR);
 	assert_int_equal(table.seq % 2, 0);
 	/* A GID that a port no longer has leaves the table. */
 	vb_subnet_sma_port(&fabric->subnet, place(HOST_A, 1))->guid[1] = 0x77;
-	(void)vb_subnet_table_write(fabric, HOST_A, 0, &table);
+	(void)vb_subnet_table_write(fabric, HOST_A, &table);
 	assert_int_equal(d->gid[1].type, VB_GID_IB);
 	vb_subnet_sma_port(&fabric->subnet, place(HOST_A, 1))->guid[1] = 0;
-	assert_true(vb_subnet_table_write(fabric, HOST_A, 0, &table));
+	assert_true(vb_subnet_table_write(fabric, HOST_A, &table));
 	assert_int_equal(d->gid[1].type, VB_GID_NONE);
 }
 
@@ -237,7 +237,7 @@ static void changes__are_told_to_those_with_the_adapter(void **state)
 
 	(void)state;
 	info_of(HOST_A, 1)->lid = 0x33;
-	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_LID);
+	vb_subnet_adapter_follow(fabric, HOST_A);
 	assert_int_equal(recv(other, &word, sizeof word, MSG_DONTWAIT), -1);
 	assert_int_equal(recv(sock, &word, sizeof word, MSG_DONTWAIT), sizeof word);
 	assert_int_equal(word, 1);

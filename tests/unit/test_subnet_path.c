@@ -14,7 +14,7 @@ static struct vb_explanation why;
 static void follow(void)
 {
 	for (uint32_t i = 0; fabric->adapter && i < NODES; i++)
-		vb_subnet_adapter_follow(fabric, i, 0);
+		vb_subnet_adapter_follow(fabric, i);
 }
 
 /* The views that the command @text writes; less than 0: it refuses. */

@@ -27,6 +27,9 @@ struct ucma_host {
 	uint8_t address; /* 10.0.0.x, fd00::x */
 	uint32_t blocks, groups;
 	bool may_bind_low, refuses_groups;
+	/* Of InfiniBand: what another manager has set. 0: as it was. */
+	uint16_t sm_lid;
+	uint8_t prefix;
 };
 
 struct ucma_net {
@@ -143,11 +146,12 @@ static inline int ucma_env_ib_port(void *ctx, uint8_t port, struct vb_ucma_ib_po
 						  .node_guid = 0x0011223344550000u + h->address,
 						  .gid = ucma_ib_gid(h->address)},
 					.lid = (uint16_t)(h->address * 16),
-					.sm_lid = UCMA_SM_LID,
+					.sm_lid = h->sm_lid ? h->sm_lid : UCMA_SM_LID,
 					.sm_sl = 3,
 					.lmc = 1,
 					.pkey = pkey,
 					.pkey_cnt = 4};
+	out->local.gid.b[7] = h->prefix;
 	return 0;
 }
 

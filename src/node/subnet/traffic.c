@@ -140,14 +140,16 @@ static struct vb_subnet_cm *cm_at(struct vb_list *l)
 	return vb_container_of(l, struct vb_subnet_cm, node);
 }
 
-/* The manager's changes show in the trees of the nodes that programs are at. */
-static void tell_changes(struct vb_subnet_daemon *d)
+/* The manager's changes show in the trees of the nodes that programs are at, and their connection
+ * managers follow them. */
+static void tell_changes(struct vb_subnet_daemon *d, vb_time now)
 {
 	uint32_t node, changes;
 
 	while (vb_subnet_poll_change(&d->subnet, &node, &changes)) {
 		d->far_changed = true;
-		vb_subnet_adapter_follow(d, node, changes);
+		vb_subnet_adapter_follow(d, node);
+		vb_subnet_cm_follow(d, node, now);
 		vb_subnet_watch_changes(d, node, changes);
 		if (!(changes & ~(uint32_t)VB_SMA_SET))
 			continue;
@@ -188,7 +190,7 @@ void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now)
 		vb_cm_tell(&cm_at(l)->host);
 	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
 		vb_subnet_deliver(d, vb_container_of(l, struct vb_subnet_user, node));
-	tell_changes(d);
+	tell_changes(d, now);
 }
 
 vb_time vb_subnet_due(const struct vb_subnet_daemon *d)

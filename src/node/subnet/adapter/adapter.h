@@ -56,8 +56,8 @@ void vb_subnet_programs_wake(struct vb_subnet_daemon *d, const struct vb_subnet_
 void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c);
 void vb_subnet_seat_close(struct vb_subnet_seat *s);
 void vb_subnet_adapter_close(struct vb_subnet_daemon *d);
-/* @changes, enum vb_sma_change, of @node: programs hear of them. */
-void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes);
+/* @node has changed: programs hear of it. */
+void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node);
 /* About once a second while there are programs, and once more. */
 vb_time vb_subnet_adapter_due(const struct vb_subnet_daemon *d);
 void vb_subnet_adapter_step(struct vb_subnet_daemon *d, vb_time now);
@@ -84,9 +84,8 @@ void vb_subnet_counter_files_step(struct vb_subnet_daemon *d, vb_time now);
 
 /* table.c: the speed of the link, or the best that the port can do while it is down. */
 const struct vb_ib_speed_row *vb_subnet_speed_of(const struct vb_port_info *p);
-/* Writes the ports of @node into the device table @table, of programs there, which counts
- * what @changes says. True: it has changed. */
-bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes,
-			   struct vb_host_shm *table);
+/* Writes the ports of @node into the device table @table, of programs there. True: it has changed.
+ */
+bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, struct vb_host_shm *table);
 
 #endif

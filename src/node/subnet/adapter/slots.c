@@ -89,7 +89,7 @@ static int seat_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 	s->host_fd = host_create(&s->host, s->root);
 	if (s->host_fd < 0)
 		return s->host_fd;
-	(void)vb_subnet_table_write(d, s->index, 0, &s->host->host);
+	(void)vb_subnet_table_write(d, s->index, &s->host->host);
 	return 0;
 }
 
@@ -284,7 +284,7 @@ void vb_subnet_programs_wake(struct vb_subnet_daemon *d, const struct vb_subnet_
 	}
 }
 
-void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes)
+void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node)
 {
 	if (!d->adapter)
 		return;
@@ -293,8 +293,7 @@ void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node, uint32_
 	for (struct vb_list *l = d->seats.next; l != &d->seats; l = l->next) {
 		struct vb_subnet_seat *s = vb_container_of(l, struct vb_subnet_seat, node);
 
-		if (s->index == node && s->host &&
-		    vb_subnet_table_write(d, node, changes, &s->host->host))
+		if (s->index == node && s->host && vb_subnet_table_write(d, node, &s->host->host))
 			vb_subnet_programs_wake(d, s);
 	}
 }

@@ -61,13 +61,12 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, st
 {
 	const struct vb_topo_node *n = &d->topo->node[at.node];
 	const struct vb_sma_port *p = vb_subnet_sma_port(&d->subnet, at);
-	uint32_t reregisters = dev->ib.reregisters;
 
 	memset(dev, 0, sizeof *dev);
 	dev->ib = port_view(p);
 	dev->ib.number = at.port;
 	dev->ib.port_cnt = n->port_cnt < VB_DEVICES_MAX ? n->port_cnt : VB_DEVICES_MAX;
-	dev->ib.reregisters = reregisters;
+	dev->ib.reregisters = p->reregisters;
 	dev->ib.map_port = vb_subnet_map_port(d->adapter, at);
 	dev->ib.system_guid = d->subnet.node[at.node].sma.info.system_guid;
 	snprintf(dev->name, sizeof dev->name, "verbena0");
@@ -82,8 +81,7 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, st
 	memcpy(dev->pkey, p->pkey, VB_SUBNET_PKEYS * sizeof *p->pkey);
 }
 
-bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes,
-			   struct vb_host_shm *table)
+bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, struct vb_host_shm *table)
 {
 	static struct vb_device next[VB_DEVICES_MAX];
 	uint32_t cnt = d->topo->node[node].port_cnt;
@@ -91,10 +89,8 @@ bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, uint32_t c
 	memcpy(next, table->device, sizeof next);
 	if (cnt > VB_DEVICES_MAX)
 		cnt = VB_DEVICES_MAX;
-	for (uint32_t i = 0; i < cnt; i++) {
+	for (uint32_t i = 0; i < cnt; i++)
 		port_write(d, (struct vb_subnet_place){node, (uint8_t)(i + 1)}, &next[i]);
-		next[i].ib.reregisters += (changes & VB_SMA_REREGISTER) != 0;
-	}
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding was zero, and stays so */
 	if (table->device_cnt == cnt && memcmp(next, table->device, sizeof next) == 0)
 		return false;

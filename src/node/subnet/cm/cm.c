@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection managers of nodes: their calls, channels and MADs, see cm.h. CMP-01, CMP-23 */
+/* The connection managers of nodes: their calls, channels and MADs, see cm.h. CMP-01, CMP-23,
+ * FAB-24 */
 #include "node/subnet/cm/cm.h"
 
 #include "node/host/clock.h"
@@ -103,6 +104,33 @@ struct vb_subnet_cm *vb_subnet_cm_find(struct vb_subnet_daemon *d, uint32_t inde
 	return NULL;
 }
 
+static struct vb_subnet_cm_port port_of(const struct vb_subnet_cm *cm, uint8_t port)
+{
+	const struct vb_sma_port *p =
+	    vb_subnet_sma_port(&cm->d->subnet, (struct vb_subnet_place){cm->index, port});
+
+	return (struct vb_subnet_cm_port){
+	    .lid = p->info.lid, .sm_lid = p->info.sm_lid, .reregisters = p->reregisters};
+}
+
+/* Notes how port @port is. True: it is not as it was. */
+static bool port_note(struct vb_subnet_cm *cm, uint8_t port)
+{
+	struct vb_subnet_cm_port was = cm->port[port], is = port_of(cm, port);
+
+	cm->port[port] = is;
+	return is.lid != was.lid || is.sm_lid != was.sm_lid || is.reregisters != was.reregisters;
+}
+
+void vb_subnet_cm_follow(struct vb_subnet_daemon *d, uint32_t node, vb_time now)
+{
+	struct vb_subnet_cm *cm = vb_subnet_cm_find(d, node);
+
+	for (uint8_t i = 1; cm && i <= vb_subnet_cm_ports(cm); i++)
+		if (port_note(cm, i))
+			vb_ucma_groups_rejoin(cm->host.ucma, i, now);
+}
+
 struct vb_subnet_cm *vb_subnet_cm_at(struct vb_subnet_daemon *d, uint32_t index)
 {
 	const struct vb_cm_loop loop = {
@@ -119,6 +147,8 @@ struct vb_subnet_cm *vb_subnet_cm_at(struct vb_subnet_daemon *d, uint32_t index)
 	cm->d = d;
 	cm->index = index;
 	vb_list_init(&cm->channels);
+	for (uint8_t i = 1; i <= vb_subnet_cm_ports(cm); i++)
+		(void)port_note(cm, i);
 	own.ctx = cm;
 	env = vb_subnet_cm_env(cm);
 	if (vb_cm_host_open(&cm->host, &own, &env, vb_subnet_cm_gid_is_local)) {

@@ -14,11 +14,18 @@
 #include "node/cm/serve.h"
 #include "node/subnet/state.h"
 
+/* The part of a port on which memberships of groups depend. */
+struct vb_subnet_cm_port {
+	uint16_t lid, sm_lid;
+	uint32_t reregisters;
+};
+
 struct vb_subnet_cm {
 	struct vb_list node; /* of the daemon's */
 	struct vb_subnet_daemon *d;
-	uint32_t index;          /* of the node */
-	struct vb_list channels; /* sockets that the loop looks at */
+	uint32_t index;                                      /* of the node */
+	struct vb_list channels;                             /* sockets that the loop looks at */
+	struct vb_subnet_cm_port port[VB_HCA_PORTS_MAX + 1]; /* as they were when last looked at */
 	struct vb_cm_host host;
 };
 
@@ -39,6 +46,10 @@ void vb_subnet_cm_leave(struct vb_subnet_conn *c);
 /* A channel's socket, whose watch is @w, is readable or has room. */
 void vb_subnet_cm_channel(struct vb_watch *w, vb_time now);
 
+/* @node has changed: groups that were joined through a port whose manager or LID is another one, or
+ * has asked to register again, are joined again. FAB-24 */
+void vb_subnet_cm_follow(struct vb_subnet_daemon *d, uint32_t node, vb_time now);
+
 /* The next MAD that @cm sends. */
 bool vb_subnet_cm_transmit(struct vb_subnet_cm *cm, struct vb_subnet_mad *m);
 /* Whether @m, which has arrived, is for the connection manager of its node, which then has it. */
@@ -46,6 +57,8 @@ bool vb_subnet_cm_take(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m
 
 /* env.c: addresses and routes of @cm's node. */
 struct vb_ucma_env vb_subnet_cm_env(struct vb_subnet_cm *cm);
+/* How many ports verbs show of it, from 1 on. */
+uint8_t vb_subnet_cm_ports(const struct vb_subnet_cm *cm);
 bool vb_subnet_cm_gid_is_local(void *ctx, const struct vb_gid *gid);
 /* The table of addresses. 0 or -ENOMEM. */
 int vb_subnet_addresses_make(struct vb_subnet_daemon *d);

@@ -103,7 +103,7 @@ static struct vb_gid gid_of(struct vb_subnet_daemon *d, struct vb_subnet_place a
 	return g;
 }
 
-static uint8_t port_cnt(const struct vb_subnet_cm *cm)
+uint8_t vb_subnet_cm_ports(const struct vb_subnet_cm *cm)
 {
 	uint8_t cnt = cm->d->topo->node[cm->index].port_cnt;
 
@@ -126,7 +126,7 @@ static void local_fill(const struct vb_subnet_cm *cm, uint8_t port, uint16_t ind
 /* The first port that carries data, or the first one. */
 static uint8_t port_choose(const struct vb_subnet_cm *cm)
 {
-	for (uint8_t p = 1; p <= port_cnt(cm); p++)
+	for (uint8_t p = 1; p <= vb_subnet_cm_ports(cm); p++)
 		if (cm->d->subnet.node[cm->index].port[p].link.state == VB_LINK_ACTIVE)
 			return p;
 	return 1;
@@ -135,7 +135,7 @@ static uint8_t port_choose(const struct vb_subnet_cm *cm)
 static int local_by_gid(const struct vb_subnet_cm *cm, const struct vb_gid *gid,
 			struct vb_ucma_local *out)
 {
-	for (uint8_t p = 1; p <= port_cnt(cm); p++)
+	for (uint8_t p = 1; p <= vb_subnet_cm_ports(cm); p++)
 		for (uint16_t i = 0; i < VB_SUBNET_GUIDS; i++) {
 			struct vb_subnet_place at = {cm->index, p};
 			struct vb_gid g = gid_of(cm->d, at, i);
@@ -161,7 +161,7 @@ static int local_find(void *ctx, const struct vb_ucma_addr *a, struct vb_ucma_lo
 	if (a->family != VB_UCMA_AF_INET)
 		return local_by_gid(cm, &a->gid, out);
 	at = port_of_address(cm->d, a->gid.b + 12);
-	if (!at || at->node != cm->index || at->port > port_cnt(cm))
+	if (!at || at->node != cm->index || at->port > vb_subnet_cm_ports(cm))
 		return -EADDRNOTAVAIL;
 	local_fill(cm, at->port, 0, out);
 	return 0;
@@ -245,7 +245,7 @@ static int port_read(void *ctx, uint8_t port, struct vb_ucma_ib_port *out)
 	const struct vb_subnet_cm *cm = ctx;
 	const struct vb_sma_port *p;
 
-	if (port == 0 || port > port_cnt(cm))
+	if (port == 0 || port > vb_subnet_cm_ports(cm))
 		return -ENODEV;
 	p = vb_subnet_sma_port(&cm->d->subnet, (struct vb_subnet_place){cm->index, port});
 	*out = (struct vb_ucma_ib_port){.lid = p->info.lid,

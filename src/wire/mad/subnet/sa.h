@@ -55,10 +55,13 @@ enum vb_sa_mcmember_component {
 	VB_SA_MC_MGID = 1 << 0,
 	VB_SA_MC_PORT_GID = 1 << 1,
 	VB_SA_MC_QKEY = 1 << 2,
+	VB_SA_MC_MTU = 1 << 4 | 1 << 5, /* with its selector */
 	VB_SA_MC_TRAFFIC_CLASS = 1 << 6,
 	VB_SA_MC_PKEY = 1 << 7,
+	VB_SA_MC_RATE = 1 << 8 | 1 << 9, /* with its selector */
 	VB_SA_MC_SL = 1 << 12,
 	VB_SA_MC_FLOW_LABEL = 1 << 13,
+	VB_SA_MC_HOP_LIMIT = 1 << 14,
 	VB_SA_MC_JOIN_STATE = 1 << 16,
 };
 /* Of join_state. */
