@@ -6,6 +6,7 @@
  */
 #include "base/assert.h"
 #include "cm/priv.h"
+#include "wire/ib/lrh.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,6 +17,17 @@ bool vb_cm_gid_is_usable(const struct vb_cm *cm, const struct vb_path *came,
 	if (cm->cfg.gid_is_local)
 		return cm->cfg.gid_is_local(cm->cfg.gid_ctx, gid);
 	return vb_gid_eq(gid, &came->dgid);
+}
+
+/* A port has it: it is not a group's, nor one that every port takes. IBA 4.1.1 */
+static bool lid_is_port(uint16_t lid)
+{
+	return lid && lid < VB_LID_MULTICAST;
+}
+
+bool vb_cm_route_has_lids(const struct vb_cm_route *r)
+{
+	return lid_is_port(r->local_lid) && lid_is_port(r->remote_lid);
 }
 
 uint8_t vb_cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
@@ -138,7 +150,7 @@ static enum vb_cm_apr_status lap_refusal(const struct vb_cm_conn *c, const struc
 		return VB_CM_APR_INVALID_QPN;
 	if (!vb_gid_eq(&r->remote_gid, &none) && !vb_cm_gid_is_usable(c->cm, path, &r->remote_gid))
 		return VB_CM_APR_INVALID_GID;
-	if (!r->local_lid || !r->remote_lid || !r->subnet_local)
+	if (!vb_cm_route_has_lids(r) || !r->subnet_local)
 		return VB_CM_APR_INVALID_LID;
 	if (alt.path.slid == c->qp.path.slid && alt.path.dlid == c->qp.path.dlid &&
 	    alt.path.sl == c->qp.path.sl)

@@ -132,6 +132,12 @@ static bool req_has_alternate(const struct vb_cm_req *r)
 	return !vb_gid_eq(&r->alternate.remote_gid, &none) || r->alternate.remote_lid;
 }
 
+/* The LIDs of a path that leads through a router mean nothing here. */
+static bool alternate_has_lids(const struct vb_cm_route *r)
+{
+	return r->subnet_local ? vb_cm_route_has_lids(r) : r->local_lid && r->remote_lid;
+}
+
 /* 0, or why this REQ cannot be taken. CMP-17 */
 static uint16_t req_refusal(const struct vb_cm *cm, const struct vb_path *path,
 			    const struct vb_cm_req *r)
@@ -143,8 +149,7 @@ static uint16_t req_refusal(const struct vb_cm *cm, const struct vb_path *path,
 	if (!vb_gid_eq(&r->alternate.remote_gid, &none) &&
 	    !vb_cm_gid_is_usable(cm, path, &r->alternate.remote_gid))
 		return VB_CM_REJ_INVALID_ALT_GID;
-	if (vb_path_has_lid(path) && req_has_alternate(r) &&
-	    (!r->alternate.local_lid || !r->alternate.remote_lid))
+	if (vb_path_has_lid(path) && req_has_alternate(r) && !alternate_has_lids(&r->alternate))
 		return VB_CM_REJ_INVALID_ALT_LID;
 	if (r->mtu == 0 || r->mtu > MTU_MAX)
 		return VB_CM_REJ_INVALID_MTU;

@@ -194,6 +194,8 @@ static inline bool vb_cm_waits_for_apr(const struct vb_cm_conn *c)
 {
 	return c->lap == VB_CM_LAP_SENT || c->lap == VB_CM_LAP_MRA_RCVD;
 }
+/* Both ends of @r are ports. */
+bool vb_cm_route_has_lids(const struct vb_cm_route *r);
 /* A local port answers for @gid, of a message that came by @came. */
 bool vb_cm_gid_is_usable(const struct vb_cm *cm, const struct vb_path *came,
 			 const struct vb_gid *gid);

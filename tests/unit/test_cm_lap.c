@@ -103,7 +103,7 @@ static void req__brings_an_alternate_path(void **state)
 }
 
 /* An alternate path that leads through a router is no use here, and the REP says so; one without
- * LIDs, or to somebody else's GID, is refused. CMP-17 */
+ * LIDs of ports, or to somebody else's GID, is refused. CMP-17 */
 static void req__with_a_path_that_is_none(void **state)
 {
 	static const struct {
@@ -111,6 +111,8 @@ static void req__with_a_path_that_is_none(void **state)
 		uint8_t gid;
 	} rows[] = {{0x20, 0, VB_CM_REJ_INVALID_ALT_LID, 0},
 		    {0, 0x21, VB_CM_REJ_INVALID_ALT_LID, 0},
+		    {0xc000, 0x21, VB_CM_REJ_INVALID_ALT_LID, 0},
+		    {0x20, 0xffff, VB_CM_REJ_INVALID_ALT_LID, 0},
 		    {0x20, 0x21, VB_CM_REJ_INVALID_ALT_GID, 1}};
 	struct vb_cm_reply_param rep;
 	struct vb_cm_msg m;
@@ -138,6 +140,7 @@ static void req__with_a_path_that_is_none(void **state)
 	m.local_id = 0x800;
 	m.req.qpn = 0xa00;
 	m.req.alternate.subnet_local = 0;
+	m.req.alternate.local_lid = m.req.alternate.remote_lid = 0xffff;
 	inject(&n, 1, &path, &m);
 	c = cm_message(&n.host[1], VB_CM_REQ).conn;
 	expect_none(c);
