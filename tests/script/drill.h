@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A running script: one adapter in virtual time, its memory, its QPs, and what it has sent that no
- * line has looked at yet. README.md describes the language.
+ * A running script: one adapter in virtual time, its memory, its QPs, its connection manager, and
+ * what they have sent that no line has looked at yet. README.md describes the language.
  */
 #ifndef VB_TESTS_SCRIPT_DRILL_H
 #define VB_TESTS_SCRIPT_DRILL_H
 
 #include "args.h"
+#include "cm/cm.h"
 #include "core/hca.h"
 
 #include <setjmp.h>
@@ -17,6 +18,7 @@
 #define QPS_MAX 8
 #define XSRQS_MAX 4
 #define SENT_MAX 2048
+#define MESSAGES_MAX 256
 #define EVENTS_MAX 64
 #define TRACE_KEEP 32
 
@@ -36,6 +38,27 @@ struct script_qp {
 	uint32_t qpn, peer_qpn;
 	struct vb_path path; /* as packets to the peer have it */
 	uint32_t dc_high;    /* DCI: high half of its connection numbers */
+};
+
+/* A message that left the connection manager. */
+struct script_message {
+	vb_time time;
+	struct vb_path path;
+	struct vb_cm_msg msg;
+	uint8_t mad[VB_MAD_LEN];
+};
+
+/* The connection manager, with one connection. */
+struct script_cm {
+	struct vb_cm *cm; /* NULL: the script has none */
+	struct vb_cm_config cfg;
+	struct vb_cm_conn *listener, *conn;
+	bool is_roce;
+	uint32_t qpn;       /* of the connection's local QP */
+	uint64_t asked_tid; /* of the last message that it sent and wants an answer to */
+	uint64_t heard_tid; /* of the last one that it got and has to answer */
+	struct script_message sent[MESSAGES_MAX];
+	unsigned sent_head, sent_tail;
 };
 
 /* An SRQ of an XRC domain. */
@@ -82,6 +105,7 @@ struct drill {
 	unsigned sent_head, sent_tail;
 	struct vb_event event[EVENTS_MAX];
 	unsigned event_cnt;
+	struct script_cm cm;
 	struct vb_trace_event trace[TRACE_KEEP];
 	unsigned trace_cnt;
 };
@@ -136,6 +160,41 @@ void objects_qp(struct drill *d, struct args *args);
 void objects_modify_qp(struct drill *d, struct args *args);
 void objects_destroy_qp(struct drill *d, struct args *args);
 
+/* cm.c: lines that make a connection and call the connection manager. */
+void cm_config(struct drill *d, struct args *args);
+void cm_conn(struct drill *d, struct args *args);
+void cm_reply(struct drill *d, struct args *args);
+void cm_ready(struct drill *d, struct args *args);
+void cm_load_path(struct drill *d, struct args *args);
+void cm_answer_path(struct drill *d, struct args *args);
+void cm_delay(struct drill *d, struct args *args);
+void cm_migrate(struct drill *d, struct args *args);
+void cm_disconnect(struct drill *d, struct args *args);
+void cm_expect(struct drill *d, struct args *args);
+void cm_destroy(struct drill *d);
+/* Takes the messages that it has to send now. */
+void cm_collect(struct drill *d);
+vb_time cm_due(const struct drill *d);
+/* True: @word is an event of the connection manager, and the next one. */
+bool cm_event(struct drill *d, const char *word);
+/* Fails if there is an event that no line expected. */
+void cm_no_event(struct drill *d);
+/* From here to the peer, by the connection's path or its alternate path; without GIDs where packets
+ * have none. */
+struct vb_path cm_way(const struct drill *d, bool alternate, bool on_wire);
+/* The alternate path that the two ends have agreed on, as a QP takes it. */
+struct vb_alt_path cm_alternate(struct drill *d);
+
+/* message.c: messages in script syntax. */
+/* The attribute with this name; 0: it is none of a message. */
+enum vb_cm_attr message_named(const char *name);
+/* The message as the peer sends it when nothing else is said. */
+struct vb_cm_msg message_default(const struct drill *d, enum vb_cm_attr attr);
+void message_expect(struct drill *d, enum vb_cm_attr attr, struct args *args);
+void message_inject(struct drill *d, enum vb_cm_attr attr, struct args *args);
+/* Fails if a message was sent that no line expected. */
+void message_none_left(struct drill *d);
+
 /* xrc.c */
 void xrc_srq(struct drill *d, struct args *args);
 void xrc_destroy_srq(struct drill *d, struct args *args);
@@ -177,7 +236,7 @@ struct name {
 	int value;
 };
 extern const struct name name_nak[], name_wr[], name_wc_status[], name_wc_opcode[], name_state[],
-    name_access[], name_async[], name_errno[], name_qp_type[];
+    name_access[], name_async[], name_errno[], name_qp_type[], name_apr[];
 /* The value of @text in @table; -1 when it is not there. */
 int name_value(const struct name *table, const char *text);
 const char *name_of(const struct name *table, int value);

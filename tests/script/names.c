@@ -2,6 +2,8 @@
 /* The words that scripts use for numbers of the verbs and of the wire. */
 #include "drill.h"
 
+#include "wire/mad/cm.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -98,6 +100,24 @@ const struct name name_async[] = {
     {"SRQ_LIMIT_REACHED", VB_ASYNC_SRQ_LIMIT_REACHED},
     {"QP_LAST_WQE_REACHED", VB_ASYNC_QP_LAST_WQE_REACHED},
     {"CQ_NOTIFY", 1000},
+    {NULL, 0},
+};
+
+const struct name name_apr[] = {
+    {"LOADED", VB_CM_APR_LOADED},
+    {"INVALID_COMM_ID", VB_CM_APR_INVALID_COMM_ID},
+    {"UNSUPPORTED", VB_CM_APR_UNSUPPORTED},
+    {"REJECT", VB_CM_APR_REJECT},
+    {"REDIRECT", VB_CM_APR_REDIRECT},
+    {"IS_CURRENT", VB_CM_APR_IS_CURRENT},
+    {"INVALID_QPN", VB_CM_APR_INVALID_QPN},
+    {"INVALID_LID", VB_CM_APR_INVALID_LID},
+    {"INVALID_GID", VB_CM_APR_INVALID_GID},
+    {"INVALID_FLOW_LABEL", VB_CM_APR_INVALID_FLOW_LABEL},
+    {"INVALID_TCLASS", VB_CM_APR_INVALID_TCLASS},
+    {"INVALID_HOP_LIMIT", VB_CM_APR_INVALID_HOP_LIMIT},
+    {"INVALID_RATE", VB_CM_APR_INVALID_RATE},
+    {"INVALID_SL", VB_CM_APR_INVALID_SL},
     {NULL, 0},
 };
 

@@ -226,10 +226,11 @@ void objects_qp(struct drill *d, struct args *args)
 	q->type = (enum vb_qp_type)name_value(name_qp_type, type->key);
 	snprintf(q->name, sizeof q->name, "%s", name != NULL ? name : "a");
 	q->peer_qpn = PEER_QPN + d->qp_cnt;
-	q->path = (struct vb_path){.sgid = world_gid(OWN_HOST, ipv6),
-				   .dgid = world_gid(PEER_HOST, ipv6),
-				   .port = 1,
-				   .hop_limit = 64};
+	q->path = args_flag(args, "lids") ? cm_way(d, false, true)
+					  : (struct vb_path){.sgid = world_gid(OWN_HOST, ipv6),
+							     .dgid = world_gid(PEER_HOST, ipv6),
+							     .port = 1,
+							     .hop_limit = 64};
 	a.path = q->path;
 	a.dest_qpn = q->peer_qpn;
 	create_qp(d, args, q);
@@ -262,6 +263,11 @@ void objects_modify_qp(struct drill *d, struct args *args)
 	if (args_flag(args, "notify")) {
 		a.en_sqd_async_notify = 1;
 		mask |= VB_QP_EN_SQD_ASYNC_NOTIFY;
+	}
+	if (args_flag(args, "alternate")) {
+		a.alt = cm_alternate(d);
+		a.path_mig_state = VB_MIG_REARM;
+		mask |= VB_QP_ALT_PATH | VB_QP_PATH_MIG_STATE;
 	}
 	work_result(d, args, vb_qp_modify(q->qp, &a, mask, d->now));
 }

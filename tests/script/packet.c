@@ -196,7 +196,8 @@ static void spec_read(struct drill *d, struct args *args, struct spec *s, bool i
 	s->hdr.opcode = opcode_of(d, word->key);
 	s->qp = world_qp(d, args);
 	s->hdr.solicited = args_flag(args, "se");
-	s->hdr.migrated = true; /* automatic path migration is not in use: always "migrated" */
+	/* 1 as well where automatic path migration is not in use. IBA 17.2.8.1 */
+	s->hdr.migrated = world_arg(d, args, "mig", 1) != 0;
 	s->hdr.ack_req = args_flag(args, "ackreq");
 	s->hdr.becn = args_flag(args, "becn");
 	s->hdr.fecn = args_flag(args, "fecn");
@@ -318,7 +319,7 @@ static void compare_extended(struct drill *d, const struct spec *want, const str
 #undef CHECK
 }
 
-static void compare(struct drill *d, const struct spec *want, const struct vb_gid *dgid,
+static void compare(struct drill *d, const struct spec *want, const struct vb_path *path,
 		    const struct sent *got)
 {
 	const struct vb_hdr *w = &want->hdr, *g = &got->hdr;
@@ -343,6 +344,8 @@ static void compare(struct drill *d, const struct spec *want, const struct vb_gi
 		differ(d, got, "becn", w->becn, g->becn);
 	if (w->fecn != g->fecn)
 		differ(d, got, "fecn", w->fecn, g->fecn);
+	if (w->migrated != g->migrated)
+		differ(d, got, "mig", w->migrated, g->migrated);
 	if (w->selective != g->selective)
 		differ(d, got, "sel", w->selective, g->selective);
 	if (w->pkey != g->pkey)
@@ -360,16 +363,24 @@ static void compare(struct drill *d, const struct spec *want, const struct vb_gi
 		if (want->payload[i] != got->payload[i])
 			drill_fail(d, "payload byte %u: expected %#x, actual %#x", i,
 				   want->payload[i], got->payload[i]);
-	if (!vb_gid_eq(&got->path.dgid, dgid) || !vb_gid_eq(&got->path.sgid, &want->qp->path.sgid))
+	if (!vb_path_same_ends(&got->path, path))
 		drill_fail(d, "the packet goes to, or comes from, a wrong address");
+}
+
+/* The path of packets to the peer; with "alternate" on the line the other one. */
+static struct vb_path path_of(const struct drill *d, struct args *args, const struct script_qp *q)
+{
+	return args_flag(args, "alternate") ? cm_way(d, true, true) : q->path;
 }
 
 void packet_expect(struct drill *d, struct args *args)
 {
 	struct spec want;
 	const char *tclass = args_value(args, "tclass"), *to = args_value(args, "to");
+	struct vb_path path;
 
 	spec_read(d, args, &want, false);
+	path = path_of(d, args, want.qp);
 	if (args_left(args) != NULL)
 		drill_fail(d, "unknown word \"%s\"", args_left(args));
 	world_collect(d);
@@ -378,11 +389,9 @@ void packet_expect(struct drill *d, struct args *args)
 	if (tclass != NULL && world_number(d, tclass) != d->sent[d->sent_head].path.traffic_class)
 		differ(d, &d->sent[d->sent_head], "tclass", world_number(d, tclass),
 		       d->sent[d->sent_head].path.traffic_class);
-	struct vb_gid dgid = want.qp->path.dgid;
-
 	if (to != NULL)
-		dgid = world_gid((unsigned)world_number(d, to), !vb_gid_is_ipv4(&dgid));
-	compare(d, &want, &dgid, &d->sent[d->sent_head++]);
+		path.dgid = world_gid((unsigned)world_number(d, to), !vb_gid_is_ipv4(&path.dgid));
+	compare(d, &want, &path, &d->sent[d->sent_head++]);
 }
 
 /* Words that only an injected packet has: its way here, and what the adapter makes of it. */
@@ -391,7 +400,11 @@ static void inject_path(struct drill *d, struct args *args, const struct script_
 {
 	bool ipv6 = !vb_gid_is_ipv4(&qp->path.sgid);
 
-	*path = qp->path;
+	*path = path_of(d, args, qp);
+	if (vb_path_has_lid(path)) {
+		*path = vb_path_back(path);
+		return;
+	}
 	path->sgid = world_gid((unsigned)world_arg(d, args, "from", qp->path.dgid.b[15]), ipv6);
 	path->dgid = qp->path.sgid;
 	path->traffic_class = (uint8_t)world_arg(d, args, "tclass", 0);

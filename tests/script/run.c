@@ -38,14 +38,45 @@ static void stmt_quiet(struct drill *d, struct args *args)
 {
 	(void)args;
 	packet_none_left(d);
+	message_none_left(d);
+}
+
+/* The attribute of the message that a line is about; 0: it is about a packet. */
+static enum vb_cm_attr attr_of(struct args *args)
+{
+	enum vb_cm_attr attr = args->cnt > 0 ? message_named(args->a[0].key) : 0;
+
+	if (attr != 0)
+		args->a[0].used = true;
+	return attr;
+}
+
+static void stmt_expect_sent(struct drill *d, struct args *args)
+{
+	enum vb_cm_attr attr = attr_of(args);
+
+	if (attr != 0)
+		message_expect(d, attr, args);
+	else
+		packet_expect(d, args);
+}
+
+static void stmt_inject(struct drill *d, struct args *args)
+{
+	enum vb_cm_attr attr = attr_of(args);
+
+	if (attr != 0)
+		message_inject(d, attr, args);
+	else
+		packet_inject(d, args);
 }
 
 static const struct {
 	const char *name;
 	void (*run)(struct drill *d, struct args *args);
 } statement[] = {
-    {">", packet_expect},
-    {"<", packet_inject},
+    {">", stmt_expect_sent},
+    {"<", stmt_inject},
     {"post_send", work_post_send},
     {"post_recv", work_post_recv},
     {"post_srq", work_post_srq},
@@ -69,6 +100,16 @@ static const struct {
     {"dereg", objects_dereg},
     {"modify_qp", objects_modify_qp},
     {"destroy_qp", objects_destroy_qp},
+    {"cm", cm_config},
+    {"conn", cm_conn},
+    {"reply", cm_reply},
+    {"ready", cm_ready},
+    {"load_path", cm_load_path},
+    {"answer_path", cm_answer_path},
+    {"delay", cm_delay},
+    {"migrate", cm_migrate},
+    {"disconnect", cm_disconnect},
+    {"expect_conn", cm_expect},
 };
 #define STATEMENTS (sizeof statement / sizeof statement[0])
 
@@ -157,8 +198,8 @@ static void run_text(struct drill *d, char *text)
 		run_line(d, text);
 		text = end;
 	}
-	packet_none_left(d);
-	if (d->hca == NULL)
+	stmt_quiet(d, &none);
+	if (d->hca == NULL && d->cm.cm == NULL)
 		drill_fail(d, "the script does nothing");
 	work_cq(d, &none);
 	work_event(d, &none);

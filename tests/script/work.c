@@ -258,6 +258,8 @@ void work_event(struct drill *d, struct args *args)
 		const struct vb_event *ev = &d->event[0];
 		int got = ev->kind == VB_EVENT_CQ_NOTIFY ? 1000 : (int)ev->async;
 
+		if (cm_event(d, word->key))
+			continue;
 		if (want < 0)
 			drill_fail(d, "\"%s\" is no event", word->key);
 		if (d->event_cnt == 0)
@@ -267,6 +269,7 @@ void work_event(struct drill *d, struct args *args)
 				   name_of(name_async, got));
 		memmove(d->event, d->event + 1, --d->event_cnt * sizeof d->event[0]);
 	}
+	cm_no_event(d);
 	if (d->event_cnt != 0)
 		drill_fail(d, "an event that no line expects: %s",
 			   name_of(name_async, d->event[0].kind == VB_EVENT_CQ_NOTIFY

@@ -103,6 +103,7 @@ void world_destroy(struct drill *d)
 {
 	if (d->hca != NULL)
 		vb_hca_destroy(d->hca);
+	cm_destroy(d);
 	for (unsigned i = 0; i < d->region_cnt; i++)
 		free(d->region[i].host);
 	for (unsigned i = 0; i < d->sent_tail; i++)
@@ -253,6 +254,7 @@ void world_collect(struct drill *d)
 {
 	struct vb_event ev;
 
+	cm_collect(d);
 	if (d->hca == NULL)
 		return;
 	collect_packets(d);
@@ -273,18 +275,21 @@ void world_sleep(struct drill *d, vb_dur gap)
 	world_collect(d);
 }
 
+/* The next instant at which the adapter or the connection manager has something to do. */
+static vb_time world_due(const struct drill *d)
+{
+	return vb_time_min(d->hca != NULL ? vb_hca_poll_timeout(d->hca) : VB_NEVER, cm_due(d));
+}
+
 void world_advance(struct drill *d, vb_time to)
 {
 	unsigned steps = 0;
+	vb_time due;
 
 	if (to == d->now)
 		return;
 	world_collect(d);
-	while (d->hca != NULL) {
-		vb_time due = vb_hca_poll_timeout(d->hca);
-
-		if (due > to)
-			break;
+	while ((due = world_due(d)) <= to) {
 		if (due > d->now) {
 			d->now = due;
 			steps = 0;
@@ -292,7 +297,10 @@ void world_advance(struct drill *d, vb_time to)
 		if (++steps > STEPS_AT_ONE_INSTANT_MAX)
 			drill_fail(d, "a deadline at %llu ns never passes",
 				   (unsigned long long)due);
-		vb_hca_handle_timeout(d->hca, d->now);
+		if (d->hca != NULL)
+			vb_hca_handle_timeout(d->hca, d->now);
+		if (cm_due(d) <= d->now)
+			vb_cm_handle_timeout(d->cm.cm, d->now);
 		world_collect(d);
 	}
 	d->now = to;
