@@ -3,7 +3,8 @@
  * Two connection managers, a network that loses, doubles, delays and forges their messages, and
  * consumers that do at random what consumers may do. Every event is for an object that is there,
  * ends that both are established agree, and when the network is well again and all is given up,
- * nothing is left: no object, no memory, no timer. IBA 12.9
+ * nothing is left: no object, no memory, no timer. On InfiniBand they load alternate paths, too.
+ * IBA 12.8, 12.9; CMP-26
  */
 #include "base/rng.h"
 #include "cm/cm.h"
@@ -38,6 +39,7 @@ struct cm_world {
 	struct end end[2];
 	struct packet packet[PACKETS];
 	uint32_t packet_cnt, loss, doubled, forged; /* the last three of 100 */
+	bool is_ib;
 	vb_time now;
 	uint64_t established;
 };
@@ -87,6 +89,7 @@ static void cm_world_open(struct cm_world *w, uint64_t seed)
 	w->loss = draw(w, 40);
 	w->doubled = draw(w, 20);
 	w->forged = chance(w, 50) ? draw(w, 10) : 0;
+	w->is_ib = chance(w, 50);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct end *e = &w->end[i];
 		struct vb_cm_config cfg = {.seed = seed + i,
@@ -173,22 +176,36 @@ static uint32_t draw_qpn(struct cm_world *w)
 	return 2 + draw(w, 12);
 }
 
-static void conn_connect(struct cm_world *w, struct end *e, struct vb_cm_conn *c)
+/* To the other end, on InfiniBand by one of a few pairs of LIDs. */
+static struct vb_path draw_path(struct cm_world *w, const struct end *e)
 {
 	const struct end *peer = &w->end[e == w->end];
-	struct vb_cm_request r = {
-	    .path = {.sgid = e->gid, .dgid = peer->gid, .hop_limit = 64, .port = 1},
-	    .service_id = draw(w, SERVICES + 1),
-	    .ca_guid = e->gid.b[15],
-	    .transport = (enum vb_cm_transport)draw(w, 3),
-	    .qpn = draw_qpn(w),
-	    .rq_psn = vb_psn(draw(w, 1u << 24)),
-	    .mtu = 5,
-	    .packet_lifetime = 16,
-	    .responder_resources = (uint8_t)draw(w, 16),
-	    .initiator_depth = (uint8_t)draw(w, 16),
-	    .cm_timeout = (uint8_t)(8 + draw(w, 8)),
-	    .max_cm_retries = (uint8_t)draw(w, 16)};
+	struct vb_path p = {.sgid = e->gid, .dgid = peer->gid, .hop_limit = 64, .port = 1};
+	uint16_t lid = (uint16_t)(0x10 * draw(w, 5));
+
+	if (!w->is_ib)
+		return p;
+	p.hop_limit = 0;
+	p.slid = lid ? lid + e->gid.b[15] : 0;
+	p.dlid = lid ? lid + peer->gid.b[15] : 0;
+	return p;
+}
+
+static void conn_connect(struct cm_world *w, struct end *e, struct vb_cm_conn *c)
+{
+	struct vb_cm_request r = {.path = draw_path(w, e),
+				  .alt_path = draw_path(w, e),
+				  .service_id = draw(w, SERVICES + 1),
+				  .ca_guid = e->gid.b[15],
+				  .transport = (enum vb_cm_transport)draw(w, 3),
+				  .qpn = draw_qpn(w),
+				  .rq_psn = vb_psn(draw(w, 1u << 24)),
+				  .mtu = 5,
+				  .packet_lifetime = 16,
+				  .responder_resources = (uint8_t)draw(w, 16),
+				  .initiator_depth = (uint8_t)draw(w, 16),
+				  .cm_timeout = (uint8_t)(8 + draw(w, 8)),
+				  .max_cm_retries = (uint8_t)draw(w, 16)};
 	const struct vb_cm_sidr_request s = {.path = r.path,
 					     .service_id = r.service_id,
 					     .cm_timeout = r.cm_timeout,
@@ -208,10 +225,29 @@ static void conn_reply(struct cm_world *w, struct end *e, struct vb_cm_conn *c)
 	(void)vb_cm_reply(c, &r, w->now);
 }
 
+static void conn_load(struct cm_world *w, struct end *e, struct vb_cm_conn *c)
+{
+	const struct vb_cm_alternate a = {.path = draw_path(w, e),
+					  .rate = (uint8_t)draw(w, 4),
+					  .packet_lifetime = 14,
+					  .cm_timeout = (uint8_t)draw(w, 33)};
+
+	(void)vb_cm_load_alternate(c, &a, w->now);
+}
+
+/* An alternate path that the connection has leads to a port. */
+static void alternate_check(struct cm_world *w, const struct vb_cm_conn *c)
+{
+	const struct vb_path *p = &vb_cm_conn_qp(c)->alt.path;
+
+	if (vb_path_has_lid(p))
+		CM_CHECK(w, w->is_ib && p->slid != 0 && p->port == 1);
+}
+
 /* Any call, whatever the state: those that do not fit it are refused. */
 static void conn_act(struct cm_world *w, struct end *e, struct vb_cm_conn *c)
 {
-	switch (draw(w, 12)) {
+	switch (draw(w, 15)) {
 	case 0:
 	case 1:
 		conn_connect(w, e, c);
@@ -239,6 +275,16 @@ static void conn_act(struct cm_world *w, struct end *e, struct vb_cm_conn *c)
 		break;
 	case 10:
 		(void)vb_cm_sidr_reply(c, &(struct vb_cm_sidr_reply){.qpn = 7});
+		break;
+	case 11:
+		conn_load(w, e, c);
+		break;
+	case 12:
+		(void)vb_cm_answer_alternate(c, (uint8_t)draw(w, 3), NULL, NULL);
+		break;
+	case 13:
+		(void)vb_cm_migrate(c);
+		alternate_check(w, c);
 		break;
 	default:
 		conn_give_up(w, e, c);
@@ -292,6 +338,10 @@ static void consumer_answer(struct cm_world *w, struct end *e, struct vb_cm_conn
 	case VB_CM_STATE_DREQ_RCVD:
 		(void)vb_cm_disconnect(c, NULL, w->now);
 		break;
+	case VB_CM_STATE_ESTABLISHED: /* there is a LAP, or the answer is refused */
+		(void)vb_cm_answer_alternate(c, (uint8_t)draw(w, 3), NULL, NULL);
+		conn_load(w, e, c);
+		break;
 	default:
 		break;
 	}
@@ -311,6 +361,7 @@ static void take_event(struct cm_world *w, struct end *e, const struct vb_cm_eve
 		e->conn[free_slot] = ev->conn;
 	}
 	conn_slot(w, e, ev->conn);
+	alternate_check(w, ev->conn);
 	if (chance(w, 70))
 		consumer_answer(w, e, ev->conn);
 	if (w->forged == 0 && vb_cm_conn_state(ev->conn) == VB_CM_STATE_ESTABLISHED)
@@ -337,13 +388,16 @@ static void packets_deliver(struct cm_world *w)
 {
 	for (uint32_t i = 0; i < w->packet_cnt;) {
 		struct packet p = w->packet[i];
+		uint8_t to = p.path.dgid.b[15];
 
 		if (p.due > w->now) {
 			i++;
 			continue;
 		}
 		w->packet[i] = w->packet[--w->packet_cnt];
-		vb_cm_handle_mad(w->end[p.path.dgid.b[15] - 1].cm, &p.path, p.mad, w->now);
+		/* A forged alternate path leads to nobody. */
+		if (to == 1 || to == 2)
+			vb_cm_handle_mad(w->end[to - 1].cm, &p.path, p.mad, w->now);
 		ends_settle(w);
 	}
 }
