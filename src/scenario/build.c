@@ -206,6 +206,9 @@ void vb_scenario_close(struct vb_scenario_run *run)
 		vb_sim_destroy(run->sim);
 	if (run->fabric)
 		vb_fabric_free(run->fabric);
+	if (run->own_net)
+		vb_net_free(run->own_net);
+	free(run->own_net);
 	free(run->fabric);
 	for (uint32_t i = 0; i < VB_LOAD_PATTERNS_MAX; i++)
 		vb_sizes_free(run->sizes[i]);

@@ -276,14 +276,15 @@ static int check_groups(struct reader *r, const yaml_node_t *root, const struct 
 	return 0;
 }
 
-/* A file says what the shape and the rates are; routes are of a file, and are all routes. */
-static int check_file(struct reader *r, const yaml_node_t *root, const struct vb_scenario *sc)
+/* A file says what the shape is and, of InfiniBand, what the rates are; routes are of a file, and
+ * are all routes. */
+static int check_file(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc)
 {
 	const yaml_node_t *topology = reader_member(r, root, "topology");
 	const yaml_node_t *ib = reader_member(r, root, "infiniband");
 	const yaml_node_t *cables[] = {reader_member(r, topology, "cable"),
 				       reader_member(r, topology, "fabric")};
-	const yaml_node_t *wrong = reader_member(r, topology, "shape");
+	const yaml_node_t *shape = reader_member(r, topology, "shape"), *rate = NULL;
 
 	if (sc->routes[0] && !sc->topology.file[0])
 		return reader_fail(r, reader_member(r, ib, "routes"),
@@ -293,9 +294,12 @@ static int check_file(struct reader *r, const yaml_node_t *root, const struct vb
 				   "the ways are in routes: there is nothing left for routing");
 	if (!sc->topology.file[0])
 		return 0;
-	for (size_t i = 0; !wrong && i < sizeof cables / sizeof cables[0]; i++)
-		wrong = reader_member(r, cables[i], "rate");
-	return wrong ? reader_fail(r, wrong, "shape and rates are in the topology's file") : 0;
+	for (size_t i = 0; !rate && i < sizeof cables / sizeof cables[0]; i++)
+		rate = reader_member(r, cables[i], "rate");
+	if (rate)
+		sc->topology.rate_at = (struct vb_scenario_place){
+		    (uint32_t)rate->start_mark.line + 1, (uint32_t)rate->start_mark.column + 1};
+	return shape ? reader_fail(r, shape, "the shape is in the topology's file") : 0;
 }
 
 /* Refuses keys that do not go with the kind of link. */

@@ -3,8 +3,6 @@
 #include "scenario/reader.h"
 #include "scenario/scenario.h"
 
-#include "base/time.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -139,6 +137,13 @@ static const struct unit *units_of(enum key_kind kind, const char **example)
 		*example = "a whole number";
 		return units_none;
 	}
+}
+
+bool reader_value(enum key_kind kind, const char *text, uint64_t *out)
+{
+	const char *example;
+
+	return read_scaled(text, units_of(kind, &example), out);
 }
 
 static int read_number(struct reader *r, const yaml_node_t *node, const struct key *k, void *at)

@@ -6,6 +6,8 @@
 #ifndef VB_SCENARIO_READER_H
 #define VB_SCENARIO_READER_H
 
+#include "base/time.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +71,15 @@ int reader_list(struct reader *r, const yaml_node_t *node, void *base,
 /* Puts a value into the document. 0, or a negative errno with the reason in r->err. */
 struct vb_scenario_override;
 int reader_override(struct reader *r, const struct vb_scenario_override *o);
+
+/* Limits of cables, in bits per second and ns. */
+#define READER_RATE_MIN 1000000
+#define READER_RATE_MAX UINT64_C(10000000000000)
+#define READER_DELAY_MAX (10 * VB_SEC)
+
+/* A text as a key of that kind would have it: numbers, sizes, rates, times and shares. False: it is
+ * none. */
+bool reader_value(enum key_kind kind, const char *text, uint64_t *out);
 
 /* The text of a scalar, or NULL. */
 const char *reader_text(const yaml_node_t *node);

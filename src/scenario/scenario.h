@@ -8,6 +8,7 @@
 #define VB_SCENARIO_SCENARIO_H
 
 #include "scenario/fabric/fabric.h"
+#include "scenario/input/net.h"
 #include "sim/load/report.h"
 
 #include <stdio.h>
@@ -29,6 +30,11 @@ enum vb_scenario_shape {
 	VB_SHAPE_FAT_TREE,
 };
 
+/* Of a section in the file; line 0: it is not there. */
+struct vb_scenario_place {
+	uint32_t line, column;
+};
+
 struct vb_scenario_topology {
 	uint32_t shape; /* enum vb_scenario_shape */
 	uint32_t hosts; /* STAR: all; else at each leaf, ToR or switch of the row */
@@ -37,11 +43,8 @@ struct vb_scenario_topology {
 	vb_dur reroute; /* from a change of a link until routes have followed */
 	/* Instead of a shape: as `verbena fabric up` reads it; "": there is none. */
 	char file[VB_SCENARIO_PATH];
-};
-
-/* Of a section in the file; line 0: it is not there. */
-struct vb_scenario_place {
-	uint32_t line, column;
+	struct vb_scenario_place rate_at; /* of a rate beside a file; line 0: there is none */
+	struct vb_net *net; /* the nodes and links of the scenario itself; NULL: there are none */
 };
 
 struct vb_scenario_fault {
@@ -120,7 +123,9 @@ struct vb_scenario_run {
 	struct vb_sim_topo topo;
 	struct vb_sim *sim;
 	struct vb_load *load;
-	struct vb_fabric *fabric; /* where the topology is a file's; else NULL */
+	struct vb_fabric *fabric; /* where the topology is a file's of InfiniBand; else NULL */
+	const struct vb_net *net; /* where it is nodes and links; else NULL */
+	struct vb_net *own_net;   /* the same if it is from a file; else NULL */
 	struct vb_arena *arena;   /* scenario/arena.h */
 	struct vb_sim_memory memory;
 	struct vb_size_dist *sizes[VB_LOAD_PATTERNS_MAX]; /* of patterns, from files; or NULL */
@@ -138,9 +143,12 @@ struct vb_scenario_watch {
 /* A time as scenarios have it, such as "1.5us". False: it is none. */
 bool vb_scenario_time(const char *text, vb_time *out);
 
-/* Reads a file. 0, or -EINVAL with "NAME:LINE:COLUMN: what is wrong and what is allowed" in @err.
+/* Reads a file; vb_scenario_free() takes what it has. 0, or -EINVAL with "NAME:LINE:COLUMN: what is
+ * wrong and what is allowed" in @err.
  */
 int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *err, size_t err_len);
+/* Also after an error. */
+void vb_scenario_free(struct vb_scenario *sc);
 
 /* Builds the simulation. 0, or a negative errno with the reason in @err: with the place in the file
  * where that is what does not fit the rest. */

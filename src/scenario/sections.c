@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sections of a scenario file as tables, and their defaults. */
 #include "scenario/congestion.h"
+#include "scenario/input/nodes.h"
 #include "scenario/override.h"
 #include "scenario/reader.h"
 #include "scenario/recovery.h"
@@ -19,13 +20,6 @@
 		.name = key_, .kind = KEY_NAME, .offset = field, .names = list                     \
 	}
 
-static const struct key cable_keys[] = {
-    {"rate", KEY_RATE, IN(vb_cable, rate_bps), 1000000, UINT64_C(10000000000000), NULL, NULL, NULL},
-    {"delay", KEY_TIME, IN(vb_cable, delay), 0, 10 * VB_SEC, NULL, NULL, NULL},
-    {"mtu", KEY_BYTES32, IN(vb_cable, mtu), 0, 65535, NULL, NULL, NULL},
-    {.name = NULL},
-};
-
 static const struct key_name shapes[] = {
     {"pair", VB_SHAPE_PAIR},
     {"star", VB_SHAPE_STAR},
@@ -37,6 +31,13 @@ static const struct key_name shapes[] = {
     {"fat-tree", VB_SHAPE_FAT_TREE},
     {NULL, 0},
 };
+
+/* By vb_scenario_read_congestion(), when the rate of the cables is known, and read_net(). */
+static int read_later(struct reader *r, const yaml_node_t *node, void *at)
+{
+	(void)r, (void)node, (void)at;
+	return 0;
+}
 
 #define COUNT(name)                                                                                \
 	{                                                                                          \
@@ -59,15 +60,17 @@ static const struct key topology_keys[] = {
     {.name = "cable",
      .kind = KEY_MAP,
      .offset = IN(vb_scenario_topology, cable),
-     .map = cable_keys},
+     .map = vb_net_cable_keys},
     {.name = "fabric",
      .kind = KEY_MAP,
      .offset = IN(vb_scenario_topology, fabric),
-     .map = cable_keys},
+     .map = vb_net_cable_keys},
     {.name = "file",
      .kind = KEY_TEXT,
      .offset = IN(vb_scenario_topology, file),
      .max = VB_SCENARIO_PATH},
+    {.name = "nodes", .kind = KEY_CALL, .offset = 0, .read = read_later},
+    {.name = "links", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {"reroute", KEY_TIME, IN(vb_scenario_topology, reroute), 0, 1000 * VB_SEC, NULL, NULL, NULL},
     {.name = NULL},
 };
@@ -116,13 +119,6 @@ static const struct key_name mtus[] = {
     {"256", VB_MTU_256},   {"512", VB_MTU_512},   {"1024", VB_MTU_1024},
     {"2048", VB_MTU_2048}, {"4096", VB_MTU_4096}, {NULL, 0},
 };
-
-/* By vb_scenario_read_congestion(), when the rate of the cables is known. */
-static int read_later(struct reader *r, const yaml_node_t *node, void *at)
-{
-	(void)r, (void)node, (void)at;
-	return 0;
-}
 
 static const struct key transport_keys[] = {
     NAMED(IN(vb_scenario, load.type), "type", transports),
@@ -408,11 +404,6 @@ static const struct key scenario_keys[] = {
     {.name = NULL},
 };
 
-/* No value that a cable has in a file. */
-#define RATE_UNSAID UINT64_C(0)
-#define DELAY_UNSAID VB_NEVER
-#define MTU_UNSAID UINT32_MAX
-
 static const struct vb_scenario defaults = {
     .seed = 1,
     .until = VB_NEVER,
@@ -430,7 +421,7 @@ static const struct vb_scenario defaults = {
 		 .cores = 2,
 		 .k = 4,
 		 .cable = {.rate_bps = UINT64_C(100000000000), .delay = 1000},
-		 .fabric = {RATE_UNSAID, DELAY_UNSAID, MTU_UNSAID}},
+		 .fabric = {VB_NET_RATE_UNSAID, VB_NET_DELAY_UNSAID, VB_NET_MTU_UNSAID}},
     .sw = {.buffer = {.bytes = 32u << 20,
 		      .reserve_bytes = 4096,
 		      .alpha_1024 = 128,
@@ -458,15 +449,29 @@ static const struct vb_scenario defaults = {
 	     .traffic_class = VB_ECN_ECT0},
 };
 
-/* Takes values of @c that the file leaves out from @like; 0 is a valid delay and MTU. */
-static void cable_complete(struct vb_cable *c, const struct vb_cable *like)
+/* The nodes and links of the scenario itself. */
+static int read_net(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc)
 {
-	if (c->rate_bps == RATE_UNSAID)
-		c->rate_bps = like->rate_bps;
-	if (c->delay == DELAY_UNSAID)
-		c->delay = like->delay;
-	if (c->mtu == MTU_UNSAID)
-		c->mtu = like->mtu;
+	const yaml_node_t *map = reader_member(r, root, "topology");
+	static const char *const others[] = {"shape", "file"};
+
+	if (!reader_member(r, map, "nodes") && !reader_member(r, map, "links"))
+		return 0;
+	for (int i = 0; i < 2; i++)
+		if (reader_member(r, map, others[i]))
+			return reader_fail(r, reader_member(r, map, others[i]),
+					   "a topology has a shape, a file, or nodes and links");
+	sc->topology.net = calloc(1, sizeof *sc->topology.net);
+	return sc->topology.net ? vb_net_read_nodes(sc->topology.net, r, map)
+				: reader_fail(r, map, "there is no memory for it");
+}
+
+void vb_scenario_free(struct vb_scenario *sc)
+{
+	if (sc->topology.net)
+		vb_net_free(sc->topology.net);
+	free(sc->topology.net);
+	sc->topology.net = NULL;
 }
 
 static int document_read(struct vb_scenario *sc, struct reader *r)
@@ -486,6 +491,8 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 	if (bad)
 		return bad;
 	bad = vb_scenario_check_link(r, root, sc);
+	if (!bad)
+		bad = read_net(r, root, sc);
 	if (bad)
 		return bad;
 	sc->topology_at = place_of(reader_member(r, root, "topology"));
@@ -493,7 +500,7 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 	sc->switch_at = place_of(reader_member(r, root, "switch"));
 	if (sc->pattern_cnt == 0)
 		return reader_fail(r, root, "there is no workload");
-	cable_complete(&sc->topology.fabric, &sc->topology.cable);
+	vb_net_cable_complete(&sc->topology.fabric, &sc->topology.cable);
 	return 0;
 }
 
@@ -531,6 +538,7 @@ int vb_scenario_read_with(struct vb_scenario *sc, FILE *f, const char *name,
 	struct reader r = {&doc, name, err, err_len};
 	int bad = reader_load(&r, f);
 
+	sc->topology.net = NULL;
 	if (bad)
 		return bad;
 	bad = document_read_with(sc, &r, with, cnt);

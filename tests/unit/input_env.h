@@ -79,6 +79,7 @@ static inline void input_refused(const char *text, const char *words)
 
 	snprintf(want, sizeof want, "%s/%s", input_folder, words);
 	assert_int_not_equal(input_open(&sc, &run, text, err, sizeof err), 0);
+	vb_scenario_free(&sc);
 	if (strcmp(err, want) != 0)
 		fail_msg("\"%s\" instead of \"%s\"", err, want);
 }

@@ -522,10 +522,9 @@ static void scenario__refuses_files_that_do_not_fit(void **state)
 	static const struct {
 		const char *text, *err;
 	} t[] = {
-	    {"topology: {file: T, shape: star}\n",
-	     "s:1:28: shape and rates are in the topology's file"},
+	    {"topology: {file: T, shape: star}\n", "s:1:28: the shape is in the topology's file"},
 	    {"topology: {file: T, fabric: {rate: 1Gbps}}\n",
-	     "s:1:36: shape and rates are in the topology's file"},
+	     "s:1:36: rates of InfiniBand are in the topology's file"},
 	    {"link: infiniband\ninfiniband: {routes: R}\n",
 	     "s:2:22: routes are those of a topology's file: give the topology one"},
 	    {"link: infiniband\ninfiniband: {routes: R, routing: layers}\ntopology: {file: T}\n",

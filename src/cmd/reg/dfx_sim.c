@@ -144,10 +144,12 @@ int vb_dfx_simulate(const struct vb_cmd *cmd, const char *path, uint32_t flow, v
 		err = vb_scenario_open(&r.run, &r.sc, &nothing, why, sizeof why);
 	if (err) {
 		vb_cmd_error(cmd, "%s", why);
+		vb_scenario_free(&r.sc);
 		return 1;
 	}
 	w->clk_hz = r.sc.cc.cc_clk_hz;
 	status = run_recording(&r, w);
 	vb_scenario_close(&r.run);
+	vb_scenario_free(&r.sc);
 	return status;
 }

@@ -512,6 +512,7 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 	if (!status)
 		status = run_job(&j);
 	vb_png_close(j.painter);
+	vb_scenario_free(&j.sc);
 	return status;
 }
 

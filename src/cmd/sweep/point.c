@@ -64,9 +64,10 @@ int vb_sweep_run(const struct vb_sweep *s, uint32_t i, char *err, size_t err_len
 
 	if (!bad)
 		bad = vb_scenario_open(&run, &sc, NULL, err, err_len);
-	if (bad)
-		return 1;
-	bad = finish_point(s, i, &sc, &run, err, err_len);
-	vb_scenario_close(&run);
-	return bad;
+	if (!bad) {
+		bad = finish_point(s, i, &sc, &run, err, err_len);
+		vb_scenario_close(&run);
+	}
+	vb_scenario_free(&sc);
+	return bad ? 1 : 0;
 }

@@ -101,7 +101,10 @@ static int check_points(const struct vb_sweep *s)
 	char why[1024];
 
 	for (uint32_t i = 0; i < s->point_cnt; i++) {
-		if (vb_sweep_read(s, i, &sc, why, sizeof why)) {
+		int bad = vb_sweep_read(s, i, &sc, why, sizeof why);
+
+		vb_scenario_free(&sc);
+		if (bad) {
 			vb_cmd_error(s->cmd, "%s", why);
 			return 1;
 		}
@@ -129,6 +132,7 @@ static int plan_points(struct vb_sweep *s, uint32_t seeds)
 	}
 	bad = vb_scenario_read(&sc, f, s->path, why, sizeof why);
 	first = sc.seed;
+	vb_scenario_free(&sc);
 	fclose(f);
 	if (bad) {
 		vb_cmd_error(s->cmd, "%s", why);

@@ -31,26 +31,26 @@ static int rows_grow(struct rows *r)
 }
 
 /* The two words of a row, of which the first has been read. */
-static int row_read(struct rows *r, struct vb_words *w, const struct vb_word *first,
+static int row_read(struct rows *r, struct vb_tokens *w, const struct vb_token *first,
 		    const struct vb_complaint *c)
 {
 	struct row row, *last = r->cnt ? &r->row[r->cnt - 1] : NULL;
-	char shown[VB_WORD_SHOWN];
-	struct vb_word share;
+	char shown[VB_TOKEN_SHOWN];
+	struct vb_token share;
 
-	if (!vb_word_decimal(first, 0, &row.bytes) || row.bytes > UINT32_MAX)
+	if (!vb_token_decimal(first, 0, &row.bytes) || row.bytes > UINT32_MAX)
 		return vb_complain(c, first->line, first->column,
 				   "a size is a number of bytes up to %u, not \"%s\"", UINT32_MAX,
-				   vb_word_show(first, shown));
-	if (!vb_words_next(w, &share) || share.line != first->line)
+				   vb_token_show(first, shown));
+	if (!vb_tokens_next(w, &share) || share.line != first->line)
 		return vb_complain(c, first->line, first->column,
 				   "a line has a size, and the flows that are at most so long in "
 				   "percent or as a share");
-	if (!vb_word_decimal(&share, 9, &row.share) || row.share > UINT64_C(100000000000))
+	if (!vb_token_decimal(&share, 9, &row.share) || row.share > UINT64_C(100000000000))
 		return vb_complain(c, share.line, share.column,
 				   "the flows up to a size are 0 to 100 percent or a share of 0 to "
 				   "1, not \"%s\"",
-				   vb_word_show(&share, shown));
+				   vb_token_show(&share, shown));
 	if (last && row.bytes < last->bytes)
 		return vb_complain(c, first->line, first->column,
 				   "sizes go up: %llu is less than the one before",
@@ -59,7 +59,7 @@ static int row_read(struct rows *r, struct vb_words *w, const struct vb_word *fi
 		return vb_complain(c, share.line, share.column,
 				   "\"%s\" is less than the line before has: a line is about all "
 				   "flows up to its size",
-				   vb_word_show(&share, shown));
+				   vb_token_show(&share, shown));
 	row.line = share.line;
 	row.column = share.column;
 	if (r->cnt == VB_SIZES_POINTS_MAX)
@@ -71,13 +71,13 @@ static int row_read(struct rows *r, struct vb_words *w, const struct vb_word *fi
 	return 0;
 }
 
-static int rows_read(struct rows *r, struct vb_words *w, const struct vb_complaint *c)
+static int rows_read(struct rows *r, struct vb_tokens *w, const struct vb_complaint *c)
 {
-	struct vb_word word;
+	struct vb_token word;
 	const struct row *last;
 	uint32_t line = 0;
 
-	while (vb_words_next(w, &word)) {
+	while (vb_tokens_next(w, &word)) {
 		int bad;
 
 		if (word.line == line)
@@ -127,7 +127,7 @@ static int dist_make(struct vb_size_dist **out, const struct rows *r)
 int vb_sizes_parse(struct vb_size_dist **out, const char *text, size_t len,
 		   const struct vb_complaint *c)
 {
-	struct vb_words w = vb_words_of(text, len, 1);
+	struct vb_tokens w = vb_tokens_of(text, len, 1);
 	struct rows r = {0};
 	int bad = rows_read(&r, &w, c);
 

@@ -7,7 +7,7 @@
 #ifndef VB_SCENARIO_INPUT_SIZES_H
 #define VB_SCENARIO_INPUT_SIZES_H
 
-#include "scenario/input/words.h"
+#include "scenario/input/tokens.h"
 #include "sim/load/draw.h"
 
 #define VB_SIZES_POINTS_MAX 65536u

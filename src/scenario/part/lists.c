@@ -161,9 +161,29 @@ static int pattern_put(struct vb_scenario_run *run, const struct part *p, uint32
 	return pattern_add(run, p, &pattern);
 }
 
-int part_open_lists(struct vb_scenario_run *run, const struct vb_scenario *sc, struct part *p)
+/* The losses of cables that come with their topology. */
+static int losses_put(struct vb_scenario_run *run, const struct part *p)
 {
 	int err = 0;
+
+	for (uint32_t i = 0; run->net && !err && i < run->net->link_cnt; i++) {
+		struct vb_fault_error wrong;
+		struct vb_fault_spec spec;
+		char text[32];
+
+		if (run->net->link[i].error_ppb == 0)
+			continue;
+		snprintf(text, sizeof text, "loss=%uppb", run->net->link[i].error_ppb);
+		err = vb_fault_parse(text, &spec, &wrong);
+		if (!err)
+			err = fault_add(run, p, i, &spec);
+	}
+	return err;
+}
+
+int part_open_lists(struct vb_scenario_run *run, const struct vb_scenario *sc, struct part *p)
+{
+	int err = losses_put(run, p);
 
 	p->name = "fault";
 	for (uint32_t i = 0; !err && i < sc->fault_cnt; i++) {

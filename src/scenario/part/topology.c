@@ -6,6 +6,7 @@
 #include "wire/hdr.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int topology_make(struct vb_sim_topo *t, const struct vb_sim_memory *m,
@@ -65,8 +66,12 @@ static int fabric_make(struct vb_scenario_run *run, const struct vb_scenario *sc
 	struct vb_fabric_error e;
 	struct vb_topo topo;
 	char path[VB_FABRIC_PATH], why[256];
+	const struct vb_complaint c = {sc->file, p->text, p->len};
 	int err;
 
+	if (sc->topology.rate_at.line)
+		return vb_complain(&c, sc->topology.rate_at.line, sc->topology.rate_at.column,
+				   "rates of InfiniBand are in the topology's file");
 	part_path(path, sizeof path, sc, sc->topology.file);
 	err = vb_fabric_read_topology(&topo, path, why, sizeof why);
 	if (err)
@@ -90,6 +95,47 @@ static int fabric_make(struct vb_scenario_run *run, const struct vb_scenario *sc
 	return 0;
 }
 
+/* The form of a file, by its beginning; a file that cannot be read is fabric_make()'s to refuse. */
+static enum vb_net_form form_of_file(const struct vb_scenario *sc)
+{
+	char path[VB_FABRIC_PATH], text[4096];
+	FILE *f;
+	size_t len;
+
+	part_path(path, sizeof path, sc, sc->topology.file);
+	f = fopen(path, "re");
+	if (!f)
+		return VB_NET_FORM_NONE;
+	len = fread(text, 1, sizeof text, f);
+	fclose(f);
+	return vb_net_form_of(text, len);
+}
+
+static int net_read(struct vb_scenario_run *run, const struct part *p, enum vb_net_form form)
+{
+	char path[VB_FABRIC_PATH];
+	const struct vb_complaint c = {path, p->text, p->len};
+	size_t len;
+	int err = 0;
+	char *text = part_read_file(p, p->sc->topology.file, VB_TOPO_TEXT_MAX, path, &len, &err);
+
+	if (!text)
+		return err;
+	run->own_net = calloc(1, sizeof *run->own_net);
+	err = run->own_net ? vb_net_parse(run->own_net, form, text, len, &c) : -ENOMEM;
+	free(text);
+	run->net = run->own_net;
+	return err == -ENOMEM ? part_no_memory(p, err) : err;
+}
+
+static int net_make(struct vb_scenario_run *run, const struct vb_scenario *sc, const struct part *p)
+{
+	int err = vb_net_make(run->net, &sc->topology.cable, &sc->topology.fabric, &run->memory,
+			      &run->topo);
+
+	return err ? part_no_memory(p, err) : 0;
+}
+
 int part_open_routes(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct part *p)
 {
@@ -97,6 +143,10 @@ int part_open_routes(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	char path[VB_FABRIC_PATH];
 	int err;
 
+	if (!run->fabric)
+		return part_refuse(p, -EINVAL,
+				   "of OpenSM take a topology of InfiniBand, as ibnetdiscover "
+				   "prints it");
 	for (uint32_t i = 0; i < sc->group_cnt; i++)
 		run->fabric->mlid[i] = sc->group[i].mlid;
 	part_path(path, sizeof path, sc, sc->routes);
@@ -134,11 +184,17 @@ static int mtu_check(const struct vb_scenario_run *run, const struct part *p)
 int part_open_topology(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		       const struct part *p)
 {
-	int err;
+	enum vb_net_form form = sc->topology.file[0] ? form_of_file(sc) : VB_NET_FORM_NONE;
+	int err = 0;
 
-	if (sc->topology.file[0]) {
+	run->net = sc->topology.net;
+	if (form != VB_NET_FORM_NONE)
+		err = net_read(run, p, form);
+	if (!err && run->net) {
+		err = net_make(run, sc, p);
+	} else if (!err && sc->topology.file[0]) {
 		err = fabric_make(run, sc, p);
-	} else {
+	} else if (!err) {
 		err = topology_make(&run->topo, &run->memory, &sc->topology);
 		if (err)
 			topology_refuse(p, err);

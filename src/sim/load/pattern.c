@@ -103,17 +103,62 @@ static int add_multicast(struct vb_load *l, struct vb_load_source *s)
 	return err;
 }
 
+static uint64_t host_kbps(const struct vb_load *l, uint32_t host)
+{
+	return vb_sim_port_rate(l->sim, vb_sim_host_port(l->sim, host)) / 1000;
+}
+
+/* Hosts send in proportion to their cables: so each is loaded as the others are. */
+static int sum_rates(struct vb_load *l, struct vb_load_source *s)
+{
+	uint64_t sum = 0, first = host_kbps(l, 0);
+	bool differ = false;
+
+	for (uint32_t i = 1; i < s->p.hosts; i++)
+		differ |= host_kbps(l, i) != first;
+	if (!differ)
+		return 0;
+	s->rate_sum = l->memory.alloc(l->memory.ctx, s->p.hosts * sizeof *s->rate_sum);
+	if (!s->rate_sum)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->p.hosts; i++)
+		s->rate_sum[i] = sum += host_kbps(l, i);
+	return 0;
+}
+
+static uint32_t draw_source(struct vb_load_source *s)
+{
+	uint32_t n = s->p.hosts, low = 0, high = n - 1;
+	uint64_t u;
+
+	if (!s->rate_sum)
+		return vb_rng_below(&s->rng, n);
+	u = vb_rng_next(&s->rng) % s->rate_sum[n - 1];
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (s->rate_sum[mid] <= u)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	VB_ASSERT_ALL(u < s->rate_sum[low] && (low == 0 || s->rate_sum[low - 1] <= u));
+	return low;
+}
+
 static int add_poisson(struct vb_load *l, struct vb_load_source *s)
 {
 	uint64_t mean = s->p.sizes ? vb_size_mean(s->p.sizes) : s->p.bytes;
-	uint64_t rate = vb_sim_port_rate(l->sim, vb_sim_host_port(l->sim, 0));
+	uint64_t kbps = host_kbps(l, 0);
+	int err = sum_rates(l, s);
 
+	if (s->rate_sum)
+		kbps = s->rate_sum[s->p.hosts - 1] / s->p.hosts;
 	/* bytes * 8e9 ns / rate, over the load and the hosts. */
-	s->gap_q8 =
-	    mean * UINT64_C(2048000000) / (rate / 1000) * 1000 / s->p.load_ppm * 1000 / s->p.hosts;
+	s->gap_q8 = mean * UINT64_C(2048000000) / kbps * 1000 / s->p.load_ppm * 1000 / s->p.hosts;
 	s->next_q8 = s->p.start << 8;
 	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source), s->p.start);
-	return 0;
+	return err;
 }
 
 void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time now)
@@ -122,7 +167,7 @@ void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time 
 
 	/* The first call only draws the first gap. */
 	if (now > s->p.start || s->next_q8 >> 8 > s->p.start) {
-		uint32_t src = vb_rng_below(&s->rng, n);
+		uint32_t src = draw_source(s);
 		uint32_t dst = (src + 1 + vb_rng_below(&s->rng, n - 1)) % n;
 		uint64_t bytes = s->p.sizes ? vb_size_draw(s->p.sizes, &s->rng) : s->p.bytes;
 

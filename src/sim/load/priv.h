@@ -58,6 +58,9 @@ struct vb_load_source {
 	uint64_t next_q8; /* POISSON: next arrival, and mean gap, in 2^-8 ns */
 	uint64_t gap_q8;
 	uint32_t made; /* flows so far */
+	/* POISSON, where cables of hosts have several rates: the sums of those of hosts 0 ... i, in
+	 * kb/s; else NULL. */
+	uint64_t *rate_sum;
 };
 
 struct vb_load {

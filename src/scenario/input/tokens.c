@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Words, numbers and complaints. See words.h. */
-#include "scenario/input/words.h"
+/* Words, numbers and complaints. See tokens.h. */
+#include "scenario/input/tokens.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-struct vb_words vb_words_of(const char *text, size_t len, uint32_t line)
+struct vb_tokens vb_tokens_of(const char *text, size_t len, uint32_t line)
 {
-	return (struct vb_words){text, text + len, text, line};
+	return (struct vb_tokens){text, text + len, text, line};
 }
 
 static bool is_blank(char c)
@@ -18,7 +18,7 @@ static bool is_blank(char c)
 }
 
 /* To the next word or the end. */
-static void blanks_skip(struct vb_words *w)
+static void blanks_skip(struct vb_tokens *w)
 {
 	while (w->at < w->end && (is_blank(*w->at) || *w->at == '#')) {
 		if (*w->at == '#') {
@@ -33,10 +33,10 @@ static void blanks_skip(struct vb_words *w)
 	}
 }
 
-bool vb_words_next(struct vb_words *w, struct vb_word *word)
+bool vb_tokens_next(struct vb_tokens *w, struct vb_token *word)
 {
 	blanks_skip(w);
-	*word = (struct vb_word){
+	*word = (struct vb_token){
 	    .text = w->at, .line = w->line, .column = (uint32_t)(w->at - w->line_begin) + 1};
 	while (w->at < w->end && !is_blank(*w->at))
 		w->at++;
@@ -57,7 +57,7 @@ int vb_complain(const struct vb_complaint *c, uint32_t line, uint32_t column, co
 	return -EINVAL;
 }
 
-const char *vb_word_show(const struct vb_word *word, char shown[VB_WORD_SHOWN])
+const char *vb_token_show(const struct vb_token *word, char shown[VB_TOKEN_SHOWN])
 {
 	uint32_t n = word->len < 40 ? word->len : 40;
 
@@ -67,7 +67,7 @@ const char *vb_word_show(const struct vb_word *word, char shown[VB_WORD_SHOWN])
 	return shown;
 }
 
-bool vb_word_copy(const struct vb_word *word, char *to, size_t size)
+bool vb_token_copy(const struct vb_token *word, char *to, size_t size)
 {
 	if (word->len >= size)
 		return false;
@@ -76,7 +76,7 @@ bool vb_word_copy(const struct vb_word *word, char *to, size_t size)
 	return true;
 }
 
-bool vb_word_is(const struct vb_word *word, const char *text)
+bool vb_token_is(const struct vb_token *word, const char *text)
 {
 	return strlen(text) == word->len && memcmp(word->text, text, word->len) == 0;
 }
@@ -86,7 +86,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-bool vb_word_number(const struct vb_word *word, uint64_t max, uint64_t *out)
+bool vb_token_number(const struct vb_token *word, uint64_t max, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -138,7 +138,7 @@ static bool power_apply(uint64_t m, int e, uint64_t *out)
 	return true;
 }
 
-bool vb_word_decimal(const struct vb_word *word, unsigned digits, uint64_t *out)
+bool vb_token_decimal(const struct vb_token *word, unsigned digits, uint64_t *out)
 {
 	const char *s = word->text, *end = s + word->len;
 	bool any = false, point = false;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Any text as a file that a user of the simulator brings: a network in either form, or a
+ * distribution of sizes. An accepted network is whole: each node has a cable, a host has one, and
+ * the topology has all of them; an accepted distribution can be drawn from. A refusal has a place
+ * in the text, and words that can be printed.
+ *
+ * Input: 'n' or 's', and the text.
+ */
+#include "input.h"
+#include "scenario/input/net.h"
+#include "scenario/input/sizes.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len);
+
+static void *block_take(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void block_give(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+/* "f:LINE:COLUMN: ...", with a line of the text or the one behind it. */
+static void check_refusal(const char *err, const char *text, size_t len, bool is_shown)
+{
+	unsigned line, column, lines = 2;
+
+	for (size_t i = 0; i < len; i++)
+		lines += text[i] == '\n' || text[i] == '\r' || (text[i] & 0x80);
+	require(sscanf(err, "f:%u:%u: ", &line, &column) == 2);
+	require(line >= 1 && line <= lines && column >= 1 && column <= len + 1);
+	/* The YAML reader repeats keys as they are. */
+	for (const char *c = err; *c && is_shown; c++)
+		require((unsigned char)*c >= ' ');
+}
+
+static void check_topology(const struct vb_net *n)
+{
+	const struct vb_sim_memory memory = {block_take, block_give, NULL};
+	const struct vb_cable cable = {1000000000, 1000, 0};
+	struct vb_sim_topo t;
+	uint32_t *cables;
+
+	require(vb_net_make(n, &cable, &cable, &memory, &t) == 0);
+	require(t.host_cnt > 0 && t.host_cnt + t.switch_cnt == n->node_cnt);
+	require(t.link_cnt == n->link_cnt);
+	cables = calloc(n->node_cnt, sizeof *cables);
+	require(cables != NULL);
+	for (uint32_t i = 0; i < t.link_cnt; i++) {
+		const struct vb_sim_topo_link *l = &t.link[i];
+
+		require(l->a < n->node_cnt && l->b < n->node_cnt && l->a != l->b);
+		require(l->a < t.host_cnt || l->b >= t.host_cnt);
+		require(l->cable.rate_bps >= 1000000 && l->cable.delay <= 10 * VB_SEC);
+		require(l->cable.mtu <= 65535 && n->link[i].error_ppb <= 1000000000);
+		cables[l->a]++;
+		cables[l->b]++;
+	}
+	for (uint32_t i = 0; i < n->node_cnt; i++)
+		require(cables[i] == 1 || (cables[i] > 1 && i >= t.host_cnt));
+	for (uint32_t i = 0; i < n->node_cnt; i++)
+		require(vb_net_find(n, n->node[i].name, strlen(n->node[i].name)) == i);
+	free(cables);
+	free(t.link);
+}
+
+static void read_net(const char *text, size_t len, const struct vb_complaint *c)
+{
+	enum vb_net_form form = vb_net_form_of(text, len);
+	struct vb_net n;
+	int bad;
+
+	if (form == VB_NET_FORM_NONE)
+		return;
+	bad = vb_net_parse(&n, form, text, len, c);
+	require(bad == 0 || bad == -EINVAL);
+	if (bad)
+		check_refusal(c->text, text, len, form == VB_NET_FORM_NS3);
+	else
+		check_topology(&n);
+	vb_net_free(&n);
+}
+
+static void read_sizes(const char *text, size_t len, const struct vb_complaint *c)
+{
+	struct vb_rng r = {len};
+	struct vb_size_dist *d;
+	int bad = vb_sizes_parse(&d, text, len, c);
+
+	require(bad == 0 || bad == -EINVAL);
+	if (bad) {
+		check_refusal(c->text, text, len, true);
+		return;
+	}
+	for (int i = 0; i < 100; i++) {
+		uint32_t bytes = vb_size_draw(d, &r);
+
+		require(bytes >= d->point[0].bytes && bytes <= d->point[d->cnt - 1].bytes);
+	}
+	require(vb_size_mean(d) <= d->point[d->cnt - 1].bytes);
+	vb_sizes_free(d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
+{
+	char err[512] = "";
+	const struct vb_complaint c = {"f", err, sizeof err};
+	char *text = malloc(len + 1);
+
+	require(text != NULL);
+	/* Without a zero behind it, so that whoever reads too far is seen. */
+	if (len > 1) {
+		text = realloc(text, len - 1);
+		require(text != NULL);
+		memcpy(text, in + 1, len - 1);
+		if (in[0] == 'n')
+			read_net(text, len - 1, &c);
+		else if (in[0] == 's')
+			read_sizes(text, len - 1, &c);
+	}
+	free(text);
+	return 0;
+}
