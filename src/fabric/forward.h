@@ -72,6 +72,16 @@ static inline uint32_t vb_forward_hops(const struct vb_forward *fw, uint32_t add
 	return fw->set[to->subnet].cnt;
 }
 
+/* Each switch mixes the hash of a flow its own way, so that the choices of two tiers are
+ * independent. */
+static inline uint32_t vb_forward_mix(const struct vb_forward *fw, uint32_t hash)
+{
+	uint32_t x = (hash ^ fw->salt) * 0x9e3779b1u;
+
+	x = (x ^ x >> 15) * 0x85ebca77u;
+	return x ^ x >> 13;
+}
+
 /* The number of the port by which a frame to @address leaves; VB_FORWARD_NONE: there is no way. */
 static inline uint32_t vb_forward_port(const struct vb_forward *fw, uint32_t address, uint32_t hash)
 {
@@ -81,13 +91,9 @@ static inline uint32_t vb_forward_port(const struct vb_forward *fw, uint32_t add
 	if (cnt == 0)
 		return VB_FORWARD_NONE;
 
-	/* Each switch mixes the hash its own way, so that the choices of two tiers are independent.
-	 * Of one port it makes that one: as many packets have one as have a choice, in no order. */
-	uint32_t x = (hash ^ fw->salt) * 0x9e3779b1u;
-
-	x = (x ^ x >> 15) * 0x85ebca77u;
-	x ^= x >> 13;
-	return ports[(uint32_t)((uint64_t)x * cnt >> 32)];
+	/* Of one port the hash makes that one: as many packets have one as have a choice, in no
+	 * order. */
+	return ports[(uint32_t)((uint64_t)vb_forward_mix(fw, hash) * cnt >> 32)];
 }
 
 #endif

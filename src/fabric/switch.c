@@ -107,6 +107,16 @@ static VB_APART void frame_spread(struct vb_switch *sw, struct vb_port *in, stru
 	frame_forward(sw, in, out, f, now); /* with no port: dropped */
 }
 
+/* Sends a frame on where the hash of the flow alone does not choose. */
+static VB_APART void frame_choose(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f,
+				  vb_time now)
+{
+	uint32_t number = vb_multipath_port(sw->multipath, &sw->forward, sw->port, f, now);
+
+	VB_ASSERT_ALL(number == VB_FORWARD_NONE || number < sw->port_cnt);
+	frame_forward(sw, in, number == VB_FORWARD_NONE ? NULL : sw->port[number], f, now);
+}
+
 static VB_APART void control_receive(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f,
 				     vb_time now)
 {
@@ -124,6 +134,8 @@ void vb_switch_handle_packet(struct vb_switch *sw, uint32_t port, struct vb_fram
 		control_receive(sw, in, f, now);
 	else if (f->to_group)
 		frame_spread(sw, in, f, now);
+	else if (sw->multipath)
+		frame_choose(sw, in, f, now);
 	else
 		frame_forward(sw, in, switch_route(sw, f->to, f->hash), f, now);
 }
@@ -174,6 +186,7 @@ static void machine_expect(const struct vb_machine *m, uint32_t port, const stru
 	(void)port;
 	if (when != VB_EXPECT_NEXT || !f || f->kind != VB_FRAME_DATA || f->to_group)
 		return;
+	/* With other choices than ECMP it is a guess: most ways down have one hop. */
 	out = switch_route(sw, f->to, f->hash);
 	if (out)
 		vb_port_expect(out);

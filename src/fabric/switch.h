@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An output-queued switch as a machine: where a frame goes (forward.h), whether there is room
+ * An output-queued switch as a machine: where a frame goes (forward.h,
+ * eth/multipath.h), whether there is room
  * (shared memory, drop-tail), whether it is marked (RED), and whether its sender is to pause
  * (eth/pfc.h). facts C.4
  */
@@ -8,6 +9,7 @@
 #define VB_FABRIC_SWITCH_H
 
 #include "base/red.h"
+#include "fabric/eth/multipath.h"
 #include "fabric/forward.h"
 #include "fabric/port.h"
 #include "trace/trace.h"
@@ -18,6 +20,7 @@ struct vb_switch_config {
 	uint8_t ecn;          /* bit p: RED marks in priority p */
 	struct vb_red red;
 	struct vb_schedule schedule; /* of every port */
+	struct vb_multipath_config multipath;
 };
 
 /* Why a frame was dropped; argument of the DROPPED event. */
@@ -31,6 +34,7 @@ struct vb_switch {
 	const struct vb_switch_config *cfg;
 	struct vb_frame_pool *pool;
 	uint32_t port_cnt;
+	struct vb_multipath *multipath; /* NULL: ECMP */
 	struct vb_trace trace;
 };
 
@@ -39,8 +43,9 @@ uint64_t vb_switch_port_kept(const struct vb_buffer_config *c, uint32_t headroom
 
 /*
  * Makes a switch of the @port_cnt ports at @port, whose headroom is set; array, configuration and
- * pool stay the caller's and are there as long as the switch. Forward tables and trace are filled
- * in by the caller. -EINVAL: the memory is smaller than what the ports keep of it.
+ * pool stay the caller's and are there as long as the switch. Forward tables, trace and what other
+ * choices than ECMP need (multipath) are filled in by the caller. -EINVAL: the memory is smaller
+ * than what the ports keep of it.
  */
 int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, struct vb_port **port,
 		   uint32_t port_cnt, struct vb_frame_pool *pool);

@@ -75,42 +75,6 @@ static const struct key topology_keys[] = {
     {.name = NULL},
 };
 
-#define PRIO_WEIGHT(name, prio)                                                                    \
-	{                                                                                          \
-		name, KEY_U16, IN(vb_schedule, weight[prio]), 0, VB_WEIGHT_MAX, NULL, NULL, NULL   \
-	}
-
-static const struct key weight_keys[] = {
-    PRIO_WEIGHT("0", 0), PRIO_WEIGHT("1", 1), PRIO_WEIGHT("2", 2),
-    PRIO_WEIGHT("3", 3), PRIO_WEIGHT("4", 4), PRIO_WEIGHT("5", 5),
-    PRIO_WEIGHT("6", 6), PRIO_WEIGHT("7", 7), {.name = NULL},
-};
-
-#define SWITCH_BYTES(name, field)                                                                  \
-	{                                                                                          \
-		name, KEY_BYTES32, IN(vb_switch_config, field), 0, BYTES_MAX, NULL, NULL, NULL     \
-	}
-
-static const struct key switch_keys[] = {
-    SWITCH_BYTES("buffer", buffer.bytes),
-    SWITCH_BYTES("reserve", buffer.reserve_bytes),
-    {"lossless", KEY_BITS, IN(vb_switch_config, buffer.lossless), 0, 0, NULL, NULL, NULL},
-    SWITCH_BYTES("xoff", buffer.xoff_bytes),
-    {"alpha-1024", KEY_U32, IN(vb_switch_config, buffer.alpha_1024), 1, 1 << 20, NULL, NULL, NULL},
-    SWITCH_BYTES("xon-gap", buffer.xon_gap_bytes),
-    SWITCH_BYTES("headroom", buffer.headroom_bytes),
-    SWITCH_BYTES("queue", queue_bytes),
-    {"ecn", KEY_BITS, IN(vb_switch_config, ecn), 0, 0, NULL, NULL, NULL},
-    SWITCH_BYTES("kmin", red.kmin),
-    SWITCH_BYTES("kmax", red.kmax),
-    {"pmax", KEY_SHARE, IN(vb_switch_config, red.pmax_ppm), 0, 1000000, NULL, NULL, NULL},
-    {.name = "weights",
-     .kind = KEY_MAP,
-     .offset = IN(vb_switch_config, schedule),
-     .map = weight_keys},
-    {.name = NULL},
-};
-
 static const struct key_name link_names[] = {{"ethernet", 0}, {"infiniband", 1}, {NULL, 0}};
 static const struct key_name transports[] = {{"rc", VB_QPT_RC},  {"uc", VB_QPT_UC},
 					     {"ud", VB_QPT_UD},  {"xrc", VB_QPT_XRC_INI},
@@ -393,7 +357,10 @@ static const struct key scenario_keys[] = {
      .offset = IN(vb_scenario, topology),
      .map = topology_keys},
     NAMED(IN(vb_scenario, link_kind), "link", link_names),
-    {.name = "switch", .kind = KEY_MAP, .offset = IN(vb_scenario, sw), .map = switch_keys},
+    {.name = "switch",
+     .kind = KEY_MAP,
+     .offset = IN(vb_scenario, sw),
+     .map = vb_scenario_switch_keys},
     {.name = "infiniband", .kind = KEY_MAP, .offset = 0, .map = vb_scenario_infiniband_keys},
     {.name = "transport", .kind = KEY_MAP, .offset = 0, .map = transport_keys},
     {.name = "groups", .kind = KEY_CALL, .offset = 0, .read = vb_scenario_read_groups},
@@ -426,7 +393,8 @@ static const struct vb_scenario defaults = {
 		      .reserve_bytes = 4096,
 		      .alpha_1024 = 128,
 		      .xon_gap_bytes = 8192},
-	   .red = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000}},
+	   .red = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000},
+	   .multipath = {.flowlet_gap = 50 * VB_USEC, .flowlet_cnt = 4096, .queue_step = 1}},
     .ib = {.lanes = 1,
 	   .lane_bytes = 64u << 10,
 	   .hoq_life = VB_HOQ_LIFE_MAX + 1,
@@ -493,6 +461,8 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 	bad = vb_scenario_check_link(r, root, sc);
 	if (!bad)
 		bad = read_net(r, root, sc);
+	if (!bad)
+		bad = vb_scenario_check_switch(r, reader_member(r, root, "switch"), &sc->sw);
 	if (bad)
 		return bad;
 	sc->topology_at = place_of(reader_member(r, root, "topology"));

@@ -105,6 +105,7 @@ struct vb_sim {
 	struct vb_digest digest;
 	struct vb_nic_group nics;
 	struct vb_sim_subnets *subnets; /* NULL: there are no routers, and one subnet */
+	void *multipath;                /* of all switches; NULL: ECMP */
 	struct vb_sim_config cfg;
 };
 

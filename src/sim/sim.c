@@ -11,6 +11,14 @@
 
 #define WC_BATCH 16
 
+static bool multipath_is_valid(const struct vb_multipath_config *c)
+{
+	return c->kind < VB_MULTIPATH_KINDS &&
+	       (c->kind != VB_MULTIPATH_ADAPTIVE || c->queue_step > 0) &&
+	       (c->kind != VB_MULTIPATH_FLOWLET ||
+		(c->flowlet_cnt > 0 && c->flowlet_cnt <= VB_FLOWLETS_MAX));
+}
+
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 {
 	const struct vb_sim_memory *m = &cfg->memory;
@@ -18,7 +26,7 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 
 	if (cfg->cqe == 0 || cfg->packets_max == 0 || cfg->hca.port[1].active_mtu < VB_MTU_256 ||
 	    cfg->hca.port[1].active_mtu > VB_MTU_4096 || cfg->sw.red.kmin > cfg->sw.red.kmax ||
-	    cfg->sw.red.pmax_ppm > 1000000)
+	    cfg->sw.red.pmax_ppm > 1000000 || !multipath_is_valid(&cfg->sw.multipath))
 		return -EINVAL;
 
 	struct vb_sim *s = m->alloc(m->ctx, sizeof *s);

@@ -149,7 +149,7 @@ def object_symbols(objects):
 # Files of src/fabric -> the other ones that their functions may call: what a machine is made of.
 MACHINES = {
     "frame": set(), "buffer": set(), "cable": {"frame"}, "port": set(), "eth/pfc": {"frame", "buffer", "port"},
-    "switch": {"frame", "buffer", "port", "eth/pfc"},
+    "eth/multipath": set(), "switch": {"frame", "buffer", "port", "eth/pfc", "eth/multipath"},
     "ib/arbiter": set(), "ib/credit": set(), "ib/lane": set(), "ib/link_state": set(),
     "ib/port": {"ib/arbiter", "ib/credit", "ib/lane", "ib/link_state"},
     "ib/node/end": {"frame", "port", "ib/port"}, "ib/node/deadlock": set(),

@@ -141,7 +141,9 @@ static int host_create(struct vb_sim *s, uint32_t host)
 static int switch_create(struct vb_sim *s, uint32_t idx, struct vb_port **port, uint32_t port_cnt)
 {
 	struct vb_switch *sw = &s->sw[idx];
-	struct vb_rng r = vb_rng_stream(s->cfg.seed, "ecmp", idx);
+	const struct vb_multipath_config *m = &s->cfg.sw.multipath;
+	struct vb_rng r = vb_rng_stream(m->hash_seed ? m->hash_seed : s->cfg.seed, "ecmp",
+					m->same_hash ? 0 : idx);
 	int err = vb_switch_init(sw, &s->cfg.sw, port, port_cnt, &s->pool);
 
 	sw->trace = vb_sim_trace_of(s, s->host_cnt + idx);
@@ -254,6 +256,7 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	vb_sim_free(s, s->hop_set);
 	vb_sim_free(s, s->hop);
 	vb_sim_free(s, s->tree);
+	vb_sim_free(s, s->multipath);
 	vb_sim_free(s, s->change);
 	vb_sim_free(s, s->host_mem);
 	vb_sim_free(s, s->sw);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fills the forward tables of the switches with shortest paths, all of equal length kept for ECMP.
+ * Fills the forward tables of the switches with shortest paths, all of equal length kept for ECMP
+ * and other choices among them.
  * The hosts at a switch are its subnet. A breadth-first search from each switch that has hosts; a
  * port leads closer when the switch behind it is one step nearer.
  */
@@ -164,11 +165,33 @@ static int sets_create(struct vb_sim *s, bool may_part)
 	return err;
 }
 
+/* The state of choices among next hops, where ECMP does not make them. */
+static int multipath_create(struct vb_sim *s)
+{
+	const struct vb_multipath_config *c = &s->cfg.sw.multipath;
+	size_t size = vb_multipath_size(c, s->switch_cnt);
+
+	if (c->kind == VB_MULTIPATH_ECMP)
+		return 0;
+	s->multipath = vb_sim_alloc(s, s->switch_cnt * size);
+	if (!s->multipath)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->switch_cnt; i++) {
+		s->sw[i].multipath = (struct vb_multipath *)((char *)s->multipath + i * size);
+		vb_multipath_init(s->sw[i].multipath, c, s->switch_cnt,
+				  vb_rng_stream(s->cfg.seed, "multipath", i));
+	}
+	return 0;
+}
+
 int vb_sim_routes_create(struct vb_sim *s)
 {
 	int err = map_fill(s);
 
-	return err || s->switch_cnt == 0 ? err : sets_create(s, false);
+	if (err || s->switch_cnt == 0)
+		return err;
+	err = sets_create(s, false);
+	return err ? err : multipath_create(s);
 }
 
 int vb_sim_routes_follow(struct vb_sim *s)
