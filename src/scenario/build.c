@@ -3,12 +3,15 @@
 #include "scenario/part/part.h"
 
 #include "scenario/arena.h"
+#include "scenario/input/flows.h"
 #include "scenario/input/sizes.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LIST_CONNECTIONS (1u << 20)
 
 /* @kept: the memory of a switch that its ports keep. */
 static int sim_refuse(const struct part *p, int err, uint64_t kept)
@@ -136,6 +139,18 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	return err;
 }
 
+/* A flow has a connection at most. Of lists flows give their records away, and connections stay for
+ * others between the same hosts; the table is memory only as far as it is used. */
+static uint32_t connections_max(const struct vb_scenario *sc)
+{
+	uint32_t max = sc->load.flows_max;
+
+	for (uint32_t i = 0; i < sc->pattern_cnt; i++)
+		if (sc->pattern[i].shape == VB_LOAD_LIST && max < LIST_CONNECTIONS)
+			max = LIST_CONNECTIONS;
+	return max;
+}
+
 static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct vb_scenario_watch *watch, struct part *p)
 {
@@ -171,7 +186,7 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	}
 	if (err)
 		return sim_refuse(p, err, kept);
-	load.connections_max = load.flows_max;
+	load.connections_max = connections_max(sc);
 	p->at.line = 0;
 	p->name = "transport";
 	err = vb_load_create(&run->load, run->sim, &load, &run->memory);
@@ -210,11 +225,23 @@ void vb_scenario_close(struct vb_scenario_run *run)
 		vb_net_free(run->own_net);
 	free(run->own_net);
 	free(run->fabric);
-	for (uint32_t i = 0; i < VB_LOAD_PATTERNS_MAX; i++)
+	for (uint32_t i = 0; i < VB_LOAD_PATTERNS_MAX; i++) {
 		vb_sizes_free(run->sizes[i]);
+		vb_flows_close(run->flows[i]);
+	}
 	if (run->arena) {
 		vb_sim_topo_free(&run->topo);
 		vb_arena_destroy(run->arena);
 	}
 	*run = (struct vb_scenario_run){0};
+}
+
+void vb_scenario_failure(const struct vb_scenario_run *run, const struct vb_scenario *sc, char *why,
+			 size_t size)
+{
+	snprintf(why, size, "more than %u flows%s: give the scenario a larger \"flows\"",
+		 sc->load.flows_max, run->flows_listed ? " at once" : "");
+	for (uint32_t i = 0; i < VB_LOAD_PATTERNS_MAX; i++)
+		if (run->flows[i] && vb_flows_complaint(run->flows[i])[0])
+			snprintf(why, size, "%s", vb_flows_complaint(run->flows[i]));
 }

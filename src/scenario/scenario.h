@@ -107,8 +107,9 @@ struct vb_scenario {
 	uint32_t pattern_cnt, fault_cnt, link_cnt;
 	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
-	/* Files of patterns with distributions of sizes; "": none. */
+	/* Files of patterns with distributions of sizes and with flows; "": none. */
 	char sizes_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];
+	char flows_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH]; /* of LISTs */
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
 	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
 	uint32_t partition_cnt;
@@ -129,6 +130,8 @@ struct vb_scenario_run {
 	struct vb_arena *arena;   /* scenario/arena.h */
 	struct vb_sim_memory memory;
 	struct vb_size_dist *sizes[VB_LOAD_PATTERNS_MAX]; /* of patterns, from files; or NULL */
+	struct vb_flows *flows[VB_LOAD_PATTERNS_MAX];     /* the same */
+	uint64_t flows_listed;                            /* in all of them */
 };
 
 /* The callbacks that the command adds to a scenario to watch it. */
@@ -155,5 +158,9 @@ void vb_scenario_free(struct vb_scenario *sc);
 int vb_scenario_open(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct vb_scenario_watch *watch, char *err, size_t err_len);
 void vb_scenario_close(struct vb_scenario_run *run);
+/* Why a file with flows could not be read to its end, though it could before the run; else that
+ * there are more flows than @sc has room for. To be asked when vb_load_failure() is not 0. */
+void vb_scenario_failure(const struct vb_scenario_run *run, const struct vb_scenario *sc, char *why,
+			 size_t size);
 
 #endif

@@ -116,6 +116,7 @@ static const struct key_name loads[] = {
     {"poisson", VB_LOAD_POISSON},
     {"ping-pong", VB_LOAD_PING_PONG},
     {"multicast", VB_LOAD_MULTICAST},
+    {"file", VB_LOAD_LIST},
     {NULL, 0},
 };
 
@@ -157,6 +158,7 @@ static const struct key load_keys[] = {
     {"bytes", KEY_BYTES64, IN(vb_load_pattern, bytes), 0, UINT64_C(1) << 40, NULL, NULL, NULL},
     {.name = "sizes", .kind = KEY_CALL, .offset = IN(vb_load_pattern, sizes), .read = read_sizes},
     {"load", KEY_SHARE, IN(vb_load_pattern, load_ppm), 1, 10000000, NULL, NULL, NULL},
+    {.name = "file", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "mix", .kind = KEY_MAP, .offset = IN(vb_load_pattern, mix), .map = mix_keys},
     {"parallel", KEY_U32, IN(vb_load_pattern, parallel), 0, HOSTS_MAX, NULL, NULL, NULL},
     {"start", KEY_TIME, IN(vb_load_pattern, start), 0, 1000 * VB_SEC, NULL, NULL, NULL},
@@ -165,19 +167,34 @@ static const struct key load_keys[] = {
     {.name = NULL},
 };
 
+static int read_file_name(struct reader *r, const yaml_node_t *node, const char *key, char *to)
+{
+	const char *text = reader_text(node);
+
+	if (text && text[0] && strlen(text) < VB_SCENARIO_PATH) {
+		snprintf(to, VB_SCENARIO_PATH, "%s", text);
+		return 0;
+	}
+	return reader_fail(r, node, "%s is the name of a file, of at most %u characters", key,
+			   VB_SCENARIO_PATH - 1);
+}
+
 /* The files that a workload names. */
 static int read_file_names(struct reader *r, const yaml_node_t *node, struct vb_scenario *sc,
 			   uint32_t i)
 {
 	const yaml_node_t *sizes = reader_member(r, node, "sizes");
-	int n;
+	const yaml_node_t *file = reader_member(r, node, "file");
+	bool is_list = sc->pattern[i].shape == VB_LOAD_LIST;
+	int bad = 0;
 
-	if (!sizes || sc->pattern[i].sizes)
-		return 0;
-	n = snprintf(sc->sizes_file[i], VB_SCENARIO_PATH, "%s", reader_text(sizes));
-	return n < VB_SCENARIO_PATH ? 0
-				    : reader_fail(r, sizes, "sizes is at most %u characters long",
-						  VB_SCENARIO_PATH - 1);
+	if (is_list && !file)
+		return reader_fail(r, node, "shape: file takes a file, with the flows");
+	if (file && !is_list)
+		return reader_fail(r, file, "file goes with shape: file");
+	if (sizes && !sc->pattern[i].sizes)
+		bad = read_file_name(r, sizes, "sizes", sc->sizes_file[i]);
+	return bad || !file ? bad : read_file_name(r, file, "file", sc->flows_file[i]);
 }
 
 static struct vb_scenario_place place_of(const yaml_node_t *node)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any text as a file that a user of the simulator brings: a network in either form, or a
- * distribution of sizes. An accepted network is whole: each node has a cable, a host has one, and
- * the topology has all of them; an accepted distribution can be drawn from. A refusal has a place
- * in the text, and words that can be printed.
+ * Any text as a file that a user of the simulator brings: a network in either form, a distribution
+ * of sizes, or a list of flows. An accepted network is whole: each node has a cable, a host has
+ * one, and the topology has all of them; an accepted distribution can be drawn from; an accepted
+ * list has flows between hosts that there are, in order, and the same ones when it is read again. A
+ * refusal has a place in the text, and words that can be printed.
  *
- * Input: 'n' or 's', and the text.
+ * Input: 'n', 's' or, of Ethernet and InfiniBand, 'f' or 'F', and the text.
  */
 #include "input.h"
+#include "scenario/input/flows.h"
 #include "scenario/input/net.h"
 #include "scenario/input/sizes.h"
 
@@ -109,6 +111,50 @@ static void read_sizes(const char *text, size_t len, const struct vb_complaint *
 	vb_sizes_free(d);
 }
 
+static void check_flows(struct vb_flows *l, uint64_t cnt, bool is_infiniband)
+{
+	struct vb_load_item item;
+	vb_time last = 0;
+
+	for (uint64_t i = 0; i < cnt; i++) {
+		require(vb_flows_next(l, &item) == 1);
+		require(item.src < 4 && item.dst < 4 && item.src != item.dst);
+		require(item.start >= last && item.bytes <= UINT64_C(1) << 40);
+		require(item.op <= VB_LOAD_OP_CNT);
+		require(item.traffic_class == 0 ||
+			(item.traffic_class & ~0xffu) == VB_LOAD_OWN_CLASS);
+		require(!is_infiniband || (item.traffic_class & 0xff) < VB_SL_CNT);
+		last = item.start;
+	}
+	require(vb_flows_next(l, &item) == 0);
+}
+
+static void read_flows(const char *text, size_t len, bool is_infiniband,
+		       const struct vb_complaint *c)
+{
+	const struct vb_flows_config cfg = {
+	    .hosts = 4, .type = VB_QPT_RC, .is_infiniband = is_infiniband, .traffic_class = 2};
+	FILE *f = fmemopen((void *)(uintptr_t)text, len, "r");
+	struct vb_flows *l;
+	uint64_t cnt;
+	int bad;
+
+	require(f != NULL);
+	bad = vb_flows_open(&l, f, &cfg, c);
+	require(bad == 0 || bad == -EINVAL);
+	if (bad) {
+		check_refusal(c->text, text, len, true);
+		return;
+	}
+	bad = vb_flows_check(l, &cnt);
+	require(bad == 0 || bad == -EINVAL);
+	if (bad)
+		check_refusal(vb_flows_complaint(l), text, len, true);
+	else
+		check_flows(l, cnt, is_infiniband);
+	vb_flows_close(l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 {
 	char err[512] = "";
@@ -125,6 +171,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 			read_net(text, len - 1, &c);
 		else if (in[0] == 's')
 			read_sizes(text, len - 1, &c);
+		else if (in[0] == 'f' || in[0] == 'F')
+			read_flows(text, len - 1, in[0] == 'F', &c);
 	}
 	free(text);
 	return 0;

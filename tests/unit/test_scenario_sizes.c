@@ -186,7 +186,7 @@ static void scenario__says_what_is_wrong_with_a_file_of_sizes(void **state)
 		      "s.yaml:1:11: workload 1 has flows of 1 byte up to 1 GiB on average; hosts "
 		      "are 0 to 1");
 	snprintf(text, sizeof text, "workload: {sizes: ./%0520d}\n", 1);
-	input_refused(text, "s.yaml:1:19: sizes is at most 511 characters long");
+	input_refused(text, "s.yaml:1:19: sizes is the name of a file, of at most 511 characters");
 	input_refused("workload: {sizes: [a.b]}\n",
 		      "s.yaml:1:19: sizes is websearch, hadoop or the name of a file such as "
 		      "sizes.txt");

@@ -10,7 +10,6 @@
 
 static const char *const size_name[VB_REPORT_SIZES] = {"to 10 kB", "to 100 kB", "to 1 MB",
 						       "to 10 MB", "above"};
-static const char *const op_name[VB_LOAD_OP_CNT] = {"send", "write", "read", "atomic"};
 
 static void print_times(FILE *f, const struct vb_report *r)
 {
@@ -141,34 +140,6 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 	fprintf(f, "  \"digest\": \"%016" PRIx64 "\"\n}\n", r->digest);
 }
 
-static void write_flows(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
-{
-	(void)r;
-	fputs("flow,src,dst,op,bytes,start_ns,delivered_ns,done_ns,fct_ns,ideal_ns,status,"
-	      "completed\n",
-	      f);
-	for (uint32_t i = 0; i < vb_load_flow_cnt(run->load); i++) {
-		const struct vb_flow *w = vb_load_flow(run->load, i);
-
-		fprintf(f, "%u,%u,", i, w->src);
-		if (vb_flow_is_to_group(w))
-			fprintf(f, "group %u", w->dst & ~VB_LOAD_GROUP);
-		else
-			fprintf(f, "%u", w->dst);
-		fprintf(f, ",%s,%" PRIu64 ",%" PRIu64 ",", op_name[w->op], w->bytes, w->start);
-		if (w->delivered != VB_NEVER)
-			fprintf(f, "%" PRIu64, w->delivered);
-		if (w->done != VB_NEVER)
-			fprintf(f, ",%" PRIu64 ",%" PRIu64, w->done, w->done - w->start);
-		else
-			fputs(",,", f);
-		fprintf(f, ",%" PRIu64 ",%u,", vb_flow_ideal_ns(run->load, run->sim, w), w->status);
-		if (w->status == VB_WC_SUCCESS)
-			fprintf(f, "%" PRIu64, vb_load_flow_completed(run->load, w));
-		putc('\n', f);
-	}
-}
-
 static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
 {
 	fputs("cable,from,to,rate_bps,packets,bytes,dropped,faults,marked,pauses,paused_ns,"
@@ -201,15 +172,17 @@ static int write_cdf(const char *dir, const struct vb_scenario_run *run, char *p
 }
 
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
-		 char *path, size_t path_len)
+		 struct vb_sim_flows *flows, char *path, size_t path_len)
 {
 	static const struct {
 		const char *name;
 		void (*write)(FILE *f, const struct vb_scenario_run *run,
 			      const struct vb_report *r);
-	} file[] = {{"summary.json", write_summary},   {"flows.csv", write_flows},
-		    {"ports.csv", write_ports},        {"slowdown.csv", vb_sim_write_slowdown},
-		    {"lanes.csv", vb_sim_write_lanes}, {"routers.csv", vb_sim_write_routers}};
+	} file[] = {{"summary.json", write_summary},
+		    {"ports.csv", write_ports},
+		    {"slowdown.csv", vb_sim_write_slowdown},
+		    {"lanes.csv", vb_sim_write_lanes},
+		    {"routers.csv", vb_sim_write_routers}};
 	struct vb_sim_ib_stats st;
 	bool is_ib = vb_sim_ib_port_stats(run->sim, 0, &st);
 	int err = 0;
@@ -226,6 +199,10 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 			break;
 		file[i].write(w.f, run, r);
 		err = vb_whole_file_end(&w, 0);
+	}
+	if (!err) {
+		snprintf(path, path_len, "%s/flows.csv", dir);
+		err = vb_sim_flows_end(flows);
 	}
 	return err ? err : write_cdf(dir, run, path, path_len);
 }

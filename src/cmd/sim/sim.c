@@ -51,6 +51,7 @@ struct job {
 	struct vb_scenario_run run;
 	struct vb_sim_record record;
 	struct vb_queues_log queues;
+	struct vb_sim_flows flows;
 	bool made_out;
 	struct vb_png *painter;
 	struct vb_sim_charts charts;
@@ -185,6 +186,9 @@ static uint64_t flows_of(const struct job *j, uint32_t i, uint64_t made)
 	const struct vb_load_pattern *p = &j->sc.pattern[i];
 	uint64_t hosts = p->hosts ? p->hosts : j->run.topo.host_cnt, all = made;
 
+	/* All lists together are in j->run.flows_listed. */
+	if (p->shape == VB_LOAD_LIST)
+		return 0;
 	if (p->shape == VB_LOAD_POISSON || p->shape == VB_LOAD_PING_PONG)
 		all = p->flows;
 	else if (p->shape == VB_LOAD_ALL_TO_ALL)
@@ -197,7 +201,7 @@ static uint64_t flows_of(const struct job *j, uint32_t i, uint64_t made)
 static void show_progress(const struct job *j, bool end)
 {
 	uint32_t cnt = vb_load_flow_cnt(j->run.load);
-	uint64_t made[64] = {0}, done = 0, all = 0;
+	uint64_t made[64] = {0}, done = vb_load_past_cnt(j->run.load), all = j->run.flows_listed;
 	char bar[BAR_LEN + 1];
 	double share;
 
@@ -352,7 +356,7 @@ static int write_report(struct job *j, double seconds)
 			     vb_load_damaged(j->run.load));
 		return 1;
 	}
-	err = j->out ? vb_sim_write(j->out, &j->run, &r, path, sizeof path) : 0;
+	err = j->out ? vb_sim_write(j->out, &j->run, &r, &j->flows, path, sizeof path) : 0;
 	if (err)
 		return cannot_write(j, path, err);
 	if ((j->record.watch && (draw_page(j, &r) || explain_qps(j))) ||
@@ -398,17 +402,20 @@ static int run_job(struct job *j)
 	}
 	if (j->record.watch)
 		vb_watch_begin(j->record.watch, &j->run);
+	if (j->out)
+		vb_sim_flows_begin(&j->flows, j->out, &j->run);
 	start = processor_seconds();
 	if (!run_all(j))
 		vb_cmd_error(j->cmd,
 			     "more than %u packets under way: give the scenario a larger "
 			     "\"packets\"",
 			     j->sc.packets_max);
-	else if (vb_load_failure(j->run.load))
-		vb_cmd_error(j->cmd, "more than %u flows: give the scenario a larger \"flows\"",
-			     j->sc.load.flows_max);
-	else
+	else if (vb_load_failure(j->run.load)) {
+		vb_scenario_failure(&j->run, &j->sc, why, sizeof why);
+		vb_cmd_error(j->cmd, "%s", why);
+	} else
 		status = write_report(j, processor_seconds() - start);
+	vb_sim_flows_drop(&j->flows);
 	err = vb_sim_record_end(&j->record);
 	if (status != 0 && status != ALL_FAILED && status != DEADLOCKED && j->made_out)
 		rmdir(j->out); /* unless there is a capture in it */

@@ -5,6 +5,7 @@
 #define VB_CMD_SIM_SIM_H
 
 #include "cmd/queues/queues.h"
+#include "cmd/sim/series/flows.h"
 #include "cmd/sim/watch.h"
 #include "scenario/scenario.h"
 
@@ -41,7 +42,7 @@ void vb_sim_write_routers(FILE *f, const struct vb_scenario_run *run, const stru
 /* summary.json, flows.csv, ports.csv, slowdown.csv and cdf.csv, of InfiniBand also lanes.csv, with
  * routers routers.csv, in @dir. 0, or a negative errno with the file's name in @path. */
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
-		 char *path, size_t path_len);
+		 struct vb_sim_flows *flows, char *path, size_t path_len);
 
 /* queues.c: takes HOST.QPN or HOST.QPN@TIME to pieces; with a time the run ends there, @until.
  * False: it is neither. */

@@ -37,8 +37,7 @@ static int finish_point(const struct vb_sweep *s, uint32_t i, const struct vb_sc
 		return 1;
 	}
 	if (vb_load_failure(run->load)) {
-		snprintf(err, err_len, "more than %u flows: give the scenario a larger \"flows\"",
-			 sc->load.flows_max);
+		vb_scenario_failure(run, sc, err, err_len);
 		return 1;
 	}
 	if (vb_load_damaged(run->load)) {

@@ -30,7 +30,7 @@ static struct vb_net_place place_at(const yaml_node_t *node)
 				     (uint32_t)node->start_mark.column + 1};
 }
 
-static int refusal(struct reader *r, const yaml_node_t *node, int bad)
+static int memory_refuse(struct reader *r, const yaml_node_t *node, int bad)
 {
 	return bad == -ENOMEM ? reader_fail(r, node, "there is no memory for it") : bad;
 }
@@ -40,8 +40,8 @@ static int node_add(struct reader *r, const yaml_node_t *node, struct vb_net *n,
 {
 	const struct vb_complaint c = {r->file, r->err, r->err_len};
 
-	return refusal(r, node,
-		       vb_net_add_node(n, name, strlen(name), is_switch, place_at(node), &c));
+	return memory_refuse(r, node,
+			     vb_net_add_node(n, name, strlen(name), is_switch, place_at(node), &c));
 }
 
 /* As many as the number says, named h0, h1 ... or s0, s1 ... */
@@ -171,7 +171,7 @@ static int link_read(struct reader *r, const yaml_node_t *node, void *base)
 		bad = reader_fail(r, node, "a link has ends, such as [h0, s0]");
 	for (uint32_t i = 0; !bad && i < w.count; i++) {
 		w.link.is_again = i > 0;
-		bad = refusal(r, node, vb_net_add_link(n, &w.link, &c));
+		bad = memory_refuse(r, node, vb_net_add_link(n, &w.link, &c));
 	}
 	return bad;
 }
@@ -191,7 +191,7 @@ int vb_net_read_nodes(struct vb_net *n, struct reader *r, const yaml_node_t *map
 		bad = reader_fail(r, nodes, "there is no host");
 	if (!bad)
 		bad = reader_list(r, links, n, link_read);
-	return bad ? bad : refusal(r, map, vb_net_check(n, &c));
+	return bad ? bad : memory_refuse(r, map, vb_net_check(n, &c));
 }
 
 /* The values are read when the names are known. */

@@ -2,10 +2,7 @@
 /* The lists of a scenario: faults, changes of links, groups, workloads. See part.h. */
 #include "scenario/part/part.h"
 
-#include "scenario/input/sizes.h"
-
 #include <errno.h>
-#include <stdlib.h>
 
 /* Faults that the cable has already stay: faults that meet on a cable add up. */
 static int fault_add(struct vb_scenario_run *run, const struct part *p, uint32_t link,
@@ -112,55 +109,6 @@ static int group_put(struct vb_scenario_run *run, const struct part *p,
 	return err ? part_no_memory(p, err) : 0;
 }
 
-/* The sizes of pattern @i from its file. */
-static int sizes_read(struct vb_scenario_run *run, const struct part *p, uint32_t i)
-{
-	char path[VB_FABRIC_PATH];
-	const struct vb_complaint c = {path, p->text, p->len};
-	size_t len;
-	int err = 0;
-	char *text = part_read_file(p, p->sc->sizes_file[i], VB_SIZES_TEXT_MAX, path, &len, &err);
-
-	if (!text)
-		return err;
-	err = vb_sizes_parse(&run->sizes[i], text, len, &c);
-	free(text);
-	return err == -ENOMEM ? part_no_memory(p, err) : err;
-}
-
-static int pattern_add(struct vb_scenario_run *run, const struct part *p,
-		       const struct vb_load_pattern *pattern)
-{
-	const struct vb_scenario *sc = p->sc;
-	const char *wrong = vb_load_wrong(&sc->load, pattern, run->topo.host_cnt);
-	int err;
-
-	if (wrong)
-		return part_refuse(p, -EINVAL, "%s; hosts are 0 to %u", wrong,
-				   run->topo.host_cnt - 1);
-	wrong = vb_load_group_wrong(run->load, pattern);
-	if (wrong)
-		return part_refuse(p, -EINVAL, "%s; there are %u", wrong, sc->group_cnt);
-	err = vb_load_add(run->load, pattern);
-	if (err && vb_load_flow_cnt(run->load) == sc->load.flows_max)
-		return part_refuse(p, err,
-				   "has more flows than %u: give the scenario a larger \"flows\"",
-				   sc->load.flows_max);
-	return err ? part_no_memory(p, err) : 0;
-}
-
-static int pattern_put(struct vb_scenario_run *run, const struct part *p, uint32_t i)
-{
-	struct vb_load_pattern pattern = p->sc->pattern[i];
-	int err = p->sc->sizes_file[i][0] ? sizes_read(run, p, i) : 0;
-
-	if (err)
-		return err;
-	if (run->sizes[i])
-		pattern.sizes = run->sizes[i];
-	return pattern_add(run, p, &pattern);
-}
-
 /* The losses of cables that come with their topology. */
 static int losses_put(struct vb_scenario_run *run, const struct part *p)
 {
@@ -207,7 +155,7 @@ int part_open_lists(struct vb_scenario_run *run, const struct vb_scenario *sc, s
 	for (uint32_t i = 0; !err && i < sc->pattern_cnt; i++) {
 		p->number = i + 1;
 		p->at = sc->pattern_at[i];
-		err = pattern_put(run, p, i);
+		err = part_open_pattern(run, p, i);
 	}
 	return err;
 }

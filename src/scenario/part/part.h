@@ -33,6 +33,9 @@ int part_open_topology(struct vb_scenario_run *run, const struct vb_scenario *sc
 int part_open_routes(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct part *p);
 
+/* patterns.c: one workload. */
+int part_open_pattern(struct vb_scenario_run *run, const struct part *p, uint32_t i);
+
 /* lists.c: faults, changes of links, groups and workloads, in this order. */
 int part_open_lists(struct vb_scenario_run *run, const struct vb_scenario *sc, struct part *p);
 

@@ -209,11 +209,12 @@ void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now)
 	vb_sim_touch(l->sim, c->dst);
 }
 
-/* The traffic class of a flow: its pattern's, or that of the load. */
+/* The traffic class of a flow: its own, its pattern's, or that of the load. */
 static uint8_t class_of(const struct vb_load *l, const struct vb_flow *f)
 {
 	uint16_t own = f->pattern < l->source_cnt ? l->source[f->pattern].p.traffic_class : 0;
 
+	own = f->traffic_class ? f->traffic_class : own;
 	return own & VB_LOAD_OWN_CLASS ? (uint8_t)own : l->cfg.traffic_class;
 }
 

@@ -1,24 +1,74 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Flows as records: each begins at its time. See load.h. */
+#include "base/assert.h"
 #include "sim/load/priv.h"
 
 #include <assert.h>
 #include <errno.h>
 
+/* A record that nobody has had, or else that of the flow that has been over for the longest. */
+static uint32_t record_take(struct vb_load *l)
+{
+	uint32_t i = l->over_first;
+
+	if (l->flow_cnt < l->cfg.flows_max)
+		return l->flow_cnt++;
+	if (i == VB_LOAD_NONE)
+		return VB_LOAD_NONE;
+	VB_ASSERT_ALL(l->flow[i].done != VB_NEVER);
+	l->over_first = l->flow[i].step;
+	if (l->over_first == VB_LOAD_NONE)
+		l->over_last = VB_LOAD_NONE;
+	for (size_t k = 0; k < sizeof l->watcher / sizeof l->watcher[0]; k++)
+		if (l->watcher[k].fn)
+			l->watcher[k].fn(l->watcher[k].ctx, &l->flow[i]);
+	l->past_cnt++;
+	return i;
+}
+
 int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
 {
-	if (l->flow_cnt == l->cfg.flows_max) {
+	uint32_t number = (uint32_t)(l->flow_cnt + l->past_cnt), i = record_take(l);
+	struct vb_flow *n;
+
+	if (i == VB_LOAD_NONE) {
 		l->failure = -ENOMEM;
 		return -ENOMEM;
 	}
-
-	struct vb_flow *n = &l->flow[l->flow_cnt];
-
+	n = &l->flow[i];
 	*n = *f;
+	n->number = number;
 	n->delivered = n->done = VB_NEVER;
 	n->connection = VB_LOAD_NONE;
-	vb_eventq_set(&l->starts, l->flow_cnt++, f->start);
+	vb_eventq_set(&l->starts, i, f->start);
 	return 0;
+}
+
+void vb_load_flow_end(struct vb_load *l, uint32_t flow)
+{
+	struct vb_flow *f = &l->flow[flow];
+
+	if (f->pattern >= l->source_cnt || l->source[f->pattern].p.shape != VB_LOAD_LIST ||
+	    f->done == VB_NEVER || l->connection[f->connection].flow == flow)
+		return;
+	VB_ASSERT_ALL(f->completed == f->posted);
+	f->step = VB_LOAD_NONE;
+	if (l->over_last == VB_LOAD_NONE)
+		l->over_first = flow;
+	else
+		l->flow[l->over_last].step = flow;
+	l->over_last = flow;
+}
+
+uint64_t vb_load_past_cnt(const struct vb_load *l)
+{
+	return l->past_cnt;
+}
+
+void vb_load_watch_past(struct vb_load *l, void (*fn)(void *ctx, const struct vb_flow *f),
+			void *ctx)
+{
+	l->watcher[0] = (struct vb_load_watcher){fn, ctx};
 }
 
 uint64_t vb_load_message_unit(const struct vb_load *l, const struct vb_flow *f)

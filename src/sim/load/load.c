@@ -234,8 +234,10 @@ static void on_received(struct vb_load *l, struct vb_connection *c, const struct
 			slot_check(l, f, f->received, received_at(l, c, slot));
 		if (++f->received == vb_load_message_cnt(l, f)) {
 			f->delivered = now;
-			if (f->done != VB_NEVER)
+			if (f->done != VB_NEVER) {
 				vb_load_disconnect(l, f);
+				vb_load_flow_end(l, flow);
+			}
 			vb_pattern_on_delivered(l, flow, now);
 		}
 	}
@@ -270,6 +272,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 		if (is_reliable(l, f) || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
 			vb_load_disconnect(l, f);
 		vb_pattern_on_done(l, flow, now);
+		vb_load_flow_end(l, flow);
 	}
 }
 
@@ -350,6 +353,7 @@ int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_loa
 		l->cfg.message_bytes = vb_mtu_bytes(cfg->mtu);
 	l->memory = *memory;
 	l->host_cnt = vb_sim_host_cnt(sim);
+	l->over_first = l->over_last = VB_LOAD_NONE;
 
 	int err = memory_create(l);
 
@@ -391,7 +395,7 @@ void vb_load_destroy(struct vb_load *l)
 		if (l->source[i].rate_sum)
 			give(ctx, l->source[i].rate_sum);
 
-	void *const all[] = {l->flow, l->connection, l->idle, l->starts_mem, l->mr, l};
+	void *const all[] = {l->flow, l->tally, l->connection, l->idle, l->starts_mem, l->mr, l};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i])

@@ -24,12 +24,29 @@ enum vb_load_shape {
 	VB_LOAD_POISSON,     /* flows arrive at random between random hosts */
 	VB_LOAD_PING_PONG,   /* flows messages to and fro between src and dst */
 	VB_LOAD_MULTICAST,   /* flows members of group, from src on, send to it */
+	VB_LOAD_LIST,        /* flows that a list has, one after the other */
 	VB_LOAD_SHAPE_CNT
 };
 
 #define VB_LOAD_PATTERNS_MAX 64u  /* of one load */
 #define VB_LOAD_OWN_CLASS 0x100u  /* the lower 8 bits are a traffic class */
 #define VB_LOAD_GROUP 0x80000000u /* in vb_flow.dst: the lower bits are a group */
+
+/* A flow of a list, not to a group. */
+struct vb_load_item {
+	uint32_t src, dst;
+	uint64_t bytes;
+	vb_time start;          /* from that of the pattern on; not before the item before it */
+	uint16_t traffic_class; /* with VB_LOAD_OWN_CLASS; 0: that of the pattern */
+	uint8_t op;             /* VB_LOAD_OP_CNT: drawn from the mix */
+};
+
+/* A list is asked for its next item when the one before it has begun. 1, 0: there are no more, or
+ * a negative errno, which ends the pattern as a failure of the load. */
+struct vb_load_list {
+	int (*next)(void *ctx, struct vb_load_item *item);
+	void *ctx;
+};
 
 struct vb_load_pattern {
 	enum vb_load_shape shape;
@@ -45,9 +62,12 @@ struct vb_load_pattern {
 	uint32_t parallel;      /* ALL_TO_ALL: flows of one host at a time; 0: all at once */
 	uint16_t traffic_class; /* of its flows, with VB_LOAD_OWN_CLASS; 0: that of the load */
 	vb_time start;
+	const struct vb_load_list *list; /* LIST: to stay while the load does */
 };
 
 struct vb_load_config {
+	/* Flows that have a record at once. Those of lists give theirs to new ones when they are
+	 * over; the others keep them. */
 	uint32_t flows_max, connections_max;
 	uint32_t message_bytes; /* at most so many in one work request; > 0 */
 	uint32_t depth;         /* work requests outstanding per flow, 1...1024 */
@@ -81,8 +101,10 @@ struct vb_flow {
 	vb_time done;      /* the last work request completed; VB_NEVER: not yet */
 	uint32_t posted, completed, received; /* messages; received: by all members together */
 	uint32_t connection;                  /* index; UINT32_MAX: none */
-	uint32_t step;
+	uint32_t step;                        /* LIST: when it is over, the next one that is */
+	uint32_t number;                      /* in the order in which they began to be */
 	uint16_t pattern;
+	uint16_t traffic_class; /* LIST: its own, with VB_LOAD_OWN_CLASS; 0: the pattern's */
 	uint8_t op;
 	uint8_t status; /* enum vb_wc_status of the first that failed */
 };
@@ -125,8 +147,13 @@ int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load
 /* 0, or why no more flows could be started: -ENOMEM, a limit was reached. */
 int vb_load_failure(const struct vb_load *l);
 
+/* Flows that have a record, those that have given it away, and the record of one. */
 uint32_t vb_load_flow_cnt(const struct vb_load *l);
+uint64_t vb_load_past_cnt(const struct vb_load *l);
 const struct vb_flow *vb_load_flow(const struct vb_load *l, uint32_t i);
+/* Is told of each flow that is over and gives its record away. */
+void vb_load_watch_past(struct vb_load *l, void (*fn)(void *ctx, const struct vb_flow *f),
+			void *ctx);
 /* Bytes of @f, which has not failed, that have completed or, in packets of RC, were acknowledged.
  */
 uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f);

@@ -161,9 +161,51 @@ static int add_poisson(struct vb_load *l, struct vb_load_source *s)
 	return err;
 }
 
+/* Takes the next item of a list, and waits for its start. */
+static int item_await(struct vb_load *l, struct vb_load_source *s, vb_time now)
+{
+	int rc = s->p.list->next(s->p.list->ctx, &s->item);
+
+	if (rc <= 0) {
+		l->failure = rc < 0 ? rc : l->failure;
+		return rc;
+	}
+	s->item.start = vb_time_after(s->p.start, s->item.start);
+	if (s->item.src >= s->p.hosts || s->item.dst >= s->p.hosts || s->item.src == s->item.dst ||
+	    s->item.op > VB_LOAD_OP_CNT || s->item.start < now) {
+		l->failure = -EINVAL;
+		return -EINVAL;
+	}
+	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source), s->item.start);
+	return 0;
+}
+
+static void item_start(struct vb_load *l, struct vb_load_source *s, vb_time now)
+{
+	struct vb_flow f = {.src = s->item.src,
+			    .dst = s->item.dst,
+			    .bytes = s->item.bytes,
+			    .start = now,
+			    .pattern = (uint16_t)(s - l->source),
+			    .traffic_class = s->item.traffic_class,
+			    .op = s->item.op};
+
+	if (f.op == VB_LOAD_OP_CNT)
+		f.op = l->cfg.type == VB_QPT_UD ? VB_LOAD_SEND : (uint8_t)draw_op(&s->p, &s->rng);
+	VB_ASSERT_ALL(s->item.start == now && f.src < l->host_cnt && f.dst < l->host_cnt);
+	s->made++;
+	if (vb_load_flow_new(l, &f) == 0)
+		(void)item_await(l, s, now);
+}
+
 void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time now)
 {
 	uint32_t n = s->p.hosts;
+
+	if (s->p.shape == VB_LOAD_LIST) {
+		item_start(l, s, now);
+		return;
+	}
 
 	/* The first call only draws the first gap. */
 	if (now > s->p.start || s->next_q8 >> 8 > s->p.start) {
@@ -254,6 +296,8 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 		if (mean == 0 || mean > 1u << 30)
 			return "has flows of 1 byte up to 1 GiB on average";
 		return p->flows >= 1 ? NULL : "has a count of 1 and more";
+	case VB_LOAD_LIST:
+		return p->list ? NULL : "has no list of flows";
 	default:
 		return (uint32_t)p->shape < VB_LOAD_SHAPE_CNT ? NULL : "has no such shape";
 	}
@@ -302,6 +346,8 @@ static int pattern_begin(struct vb_load *l, struct vb_load_source *s)
 		return add_poisson(l, s);
 	case VB_LOAD_MULTICAST:
 		return add_multicast(l, s);
+	case VB_LOAD_LIST:
+		return item_await(l, s, p->start);
 	case VB_LOAD_SHAPE_CNT:
 		break;
 	}

@@ -61,6 +61,13 @@ struct vb_load_source {
 	/* POISSON, where cables of hosts have several rates: the sums of those of hosts 0 ... i, in
 	 * kb/s; else NULL. */
 	uint64_t *rate_sum;
+	struct vb_load_item item; /* LIST: the next one */
+};
+
+/* One that is told of flows that give their records away. */
+struct vb_load_watcher {
+	void (*fn)(void *ctx, const struct vb_flow *f);
+	void *ctx;
 };
 
 struct vb_load {
@@ -70,6 +77,11 @@ struct vb_load {
 	uint32_t host_cnt;
 	struct vb_flow *flow;
 	uint32_t flow_cnt;
+	/* Flows of lists that are over, the first of them first: by step. */
+	uint32_t over_first, over_last;
+	uint64_t past_cnt; /* flows whose records others have now */
+	struct vb_load_watcher watcher[2];
+	struct vb_tally *tally; /* of them; NULL: nobody keeps one */
 	struct vb_connection *connection;
 	uint32_t connection_cnt;
 	uint32_t *idle;    /* by host: idle connections from it */
@@ -131,6 +143,8 @@ int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f);
 uint32_t vb_load_message_cnt(const struct vb_load *l, const struct vb_flow *f);
 uint64_t vb_load_message_unit(const struct vb_load *l, const struct vb_flow *f);
 void vb_load_arm(struct vb_load *l);
+/* When nothing more will come to @flow, which is of a list: its record is free for others. */
+void vb_load_flow_end(struct vb_load *l, uint32_t flow);
 
 /* pattern.c: the pattern's next step after @flow has arrived or ended, and its next arrival. */
 void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now);

@@ -53,12 +53,16 @@ uint64_t vb_nearest_rank(const uint64_t *v, size_t cnt, uint32_t milli);
 
 /* The size up to which flows are in a bin; UINT64_MAX: any. */
 uint64_t vb_report_bin_end(uint32_t bin);
+uint32_t vb_report_bin(uint64_t bytes);
 
 /* All of it completed without an error. */
 bool vb_flow_is_done(const struct vb_flow *f);
 /* Of a flow that is done. */
 uint64_t vb_flow_slowdown_milli(const struct vb_load *l, const struct vb_sim *sim,
 				const struct vb_flow *f);
+
+/* Mean rate in bits per microsecond of a flow that is done or, at @now, runs; at least 1. */
+uint64_t vb_flow_rate(const struct vb_load *l, const struct vb_flow *f, vb_time now);
 
 /* It has begun, and neither is done nor failed. */
 bool vb_flow_is_running(const struct vb_flow *f);
