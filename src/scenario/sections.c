@@ -157,6 +157,8 @@ static const struct key load_keys[] = {
     {"count", KEY_U32, IN(vb_load_pattern, flows), 1, 1u << 22, NULL, NULL, NULL},
     {"bytes", KEY_BYTES64, IN(vb_load_pattern, bytes), 0, UINT64_C(1) << 40, NULL, NULL, NULL},
     {.name = "sizes", .kind = KEY_CALL, .offset = IN(vb_load_pattern, sizes), .read = read_sizes},
+    {"on", KEY_TIME, IN(vb_load_pattern, on), VB_USEC, 1000 * VB_SEC, NULL, NULL, NULL},
+    {"off", KEY_TIME, IN(vb_load_pattern, off), VB_USEC, 1000 * VB_SEC, NULL, NULL, NULL},
     {"load", KEY_SHARE, IN(vb_load_pattern, load_ppm), 1, 10000000, NULL, NULL, NULL},
     {.name = "file", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "mix", .kind = KEY_MAP, .offset = IN(vb_load_pattern, mix), .map = mix_keys},

@@ -321,6 +321,59 @@ static void poisson__loads_cables_of_several_rates_alike(void **state)
 	vb_scenario_close(&run);
 }
 
+/* Runs 20000 flows of 8 kb at a fifth of 100 Gb/s by each of four hosts, 25 in 10 us. Windows of
+ * 10 us in which host 0 begins no flow, of all. */
+static void count_idle(const char *phases, uint32_t *idle, uint32_t *windows)
+{
+	static struct vb_scenario sc;
+	static bool busy[1000];
+	struct vb_scenario_run run;
+	char text[256], err[1024] = "";
+
+	memset(busy, 0, sizeof busy);
+	snprintf(text, sizeof text,
+		 "topology: {hosts: 4}\n"
+		 "workload: {shape: poisson, bytes: 1000, count: 20000, load: 20%%%s}\n",
+		 phases);
+	if (input_open(&sc, &run, text, err, sizeof err))
+		fail_msg("%s", err);
+	assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
+	*idle = *windows = 0;
+	for (uint32_t i = 0; i < 20000; i++) {
+		const struct vb_flow *f = vb_load_flow(run.load, i);
+		uint32_t window = (uint32_t)(f->start / (10 * VB_USEC));
+
+		assert_true(window < 1000);
+		busy[window] |= f->src == 0;
+		*windows = window + 1;
+	}
+	for (uint32_t i = 0; i < *windows; i++)
+		*idle += !busy[i];
+	vb_scenario_close(&run);
+}
+
+/* Hosts that are on for a fifth of the time are idle for most of it, with the load that they have
+ * else. */
+static void poisson__comes_in_phases(void **state)
+{
+	uint32_t idle, windows;
+
+	(void)state;
+	count_idle("", &idle, &windows);
+	assert_int_equal(idle, 0);
+	assert_uint_in_range(windows, 190, 210);
+	/* Off at its beginning, and to its end: 0.8 exp(-10 / 80). */
+	count_idle(", on: 20us, off: 80us", &idle, &windows);
+	assert_uint_in_range(windows, 150, 260);
+	assert_uint_in_range(idle * 100 / windows, 60, 80);
+	/* Short phases: the load is met closely. */
+	count_idle(", on: 1us, off: 4us", &idle, &windows);
+	assert_uint_in_range(windows, 185, 215);
+	assert_uint_in_range(idle, 0, windows / 3);
+	input_refused("workload: {shape: poisson, on: 1ms}\n",
+		      "s.yaml:1:11: workload 1 has both on and off, or neither; hosts are 0 to 1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +384,7 @@ int main(void)
 	    cmocka_unit_test(form__is_that_of_the_first_line),
 	    cmocka_unit_test(scenario__refuses_what_does_not_go_together),
 	    cmocka_unit_test(poisson__loads_cables_of_several_rates_alike),
+	    cmocka_unit_test(poisson__comes_in_phases),
 	};
 
 	return cmocka_run_group_tests(tests, input_begin, input_end);

@@ -391,9 +391,12 @@ void vb_load_destroy(struct vb_load *l)
 		}
 	}
 	vb_load_groups_destroy(l);
-	for (uint32_t i = 0; i < l->source_cnt; i++)
+	for (uint32_t i = 0; i < l->source_cnt; i++) {
 		if (l->source[i].rate_sum)
 			give(ctx, l->source[i].rate_sum);
+		if (l->source[i].phase)
+			give(ctx, l->source[i].phase);
+	}
 
 	void *const all[] = {l->flow, l->tally, l->connection, l->idle, l->starts_mem, l->mr, l};
 

@@ -58,8 +58,11 @@ struct vb_load_pattern {
 	uint64_t bytes;                   /* of a flow */
 	const struct vb_size_dist *sizes; /* POISSON: instead of bytes; NULL: bytes */
 	uint32_t load_ppm;                /* POISSON: share of every host's cable that flows fill */
-	uint32_t mix[VB_LOAD_OP_CNT];     /* weights of the operations; all 0: WRITE */
-	uint32_t parallel;      /* ALL_TO_ALL: flows of one host at a time; 0: all at once */
+	/* POISSON: mean times for which a host begins flows, in turn with times for which it does
+	 * not; the load is the mean over both. 0, 0: always. */
+	vb_dur on, off;
+	uint32_t mix[VB_LOAD_OP_CNT]; /* weights of the operations; all 0: WRITE */
+	uint32_t parallel;            /* ALL_TO_ALL: flows of one host at a time; 0: all at once */
 	uint16_t traffic_class; /* of its flows, with VB_LOAD_OWN_CLASS; 0: that of the load */
 	vb_time start;
 	const struct vb_load_list *list; /* LIST: to stay while the load does */

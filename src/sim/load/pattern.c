@@ -146,6 +146,57 @@ static uint32_t draw_source(struct vb_load_source *s)
 	return low;
 }
 
+/* An exponentially distributed span. */
+static vb_dur draw_span(vb_dur mean, struct vb_rng *rng)
+{
+	vb_dur span = mean * (vb_exp_draw(rng) >> 16) >> 16;
+
+	return span ? span : 1;
+}
+
+/* @gap times @part / @whole, that in 20 bits. */
+static uint64_t share_of(uint64_t gap, vb_dur part, vb_dur whole)
+{
+	uint64_t share = (part << 20) / whole;
+
+	return gap >> 43 ? (gap >> 20) * share : gap * share >> 20;
+}
+
+/* Each host is in either phase as often as it is over a long time: what is left of a phase is
+ * distributed as a whole one. */
+static int begin_phases(struct vb_load *l, struct vb_load_source *s)
+{
+	uint32_t pattern = (uint32_t)(s - l->source);
+
+	if (s->p.on == 0)
+		return 0;
+	s->phase = l->memory.alloc(l->memory.ctx, s->p.hosts * sizeof *s->phase);
+	if (!s->phase)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->p.hosts; i++) {
+		struct vb_load_phase *p = &s->phase[i];
+
+		p->rng = vb_rng_stream(vb_sim_seed(l->sim), "on-off", pattern << 20 | i);
+		p->is_on = vb_rng_next(&p->rng) % (s->p.on + s->p.off) < s->p.on;
+		p->end = s->p.start + draw_span(p->is_on ? s->p.on : s->p.off, &p->rng);
+	}
+	return 0;
+}
+
+static bool is_host_on(struct vb_load_source *s, uint32_t host, vb_time now)
+{
+	struct vb_load_phase *p;
+
+	if (!s->phase)
+		return true;
+	p = &s->phase[host];
+	while (p->end <= now) {
+		p->is_on = !p->is_on;
+		p->end += draw_span(p->is_on ? s->p.on : s->p.off, &p->rng);
+	}
+	return p->is_on;
+}
+
 static int add_poisson(struct vb_load *l, struct vb_load_source *s)
 {
 	uint64_t mean = s->p.sizes ? vb_size_mean(s->p.sizes) : s->p.bytes;
@@ -156,9 +207,12 @@ static int add_poisson(struct vb_load *l, struct vb_load_source *s)
 		kbps = s->rate_sum[s->p.hosts - 1] / s->p.hosts;
 	/* bytes * 8e9 ns / rate, over the load and the hosts. */
 	s->gap_q8 = mean * UINT64_C(2048000000) / kbps * 1000 / s->p.load_ppm * 1000 / s->p.hosts;
+	/* Arrivals at hosts that are off come to nothing: so there are more of them. */
+	if (s->p.on)
+		s->gap_q8 = share_of(s->gap_q8, s->p.on, s->p.on + s->p.off);
 	s->next_q8 = s->p.start << 8;
 	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source), s->p.start);
-	return err;
+	return err ? err : begin_phases(l, s);
 }
 
 /* Takes the next item of a list, and waits for its start. */
@@ -198,24 +252,28 @@ static void item_start(struct vb_load *l, struct vb_load_source *s, vb_time now)
 		(void)item_await(l, s, now);
 }
 
+/* A flow from a random host to another one, unless that host is off. False: it was the last. */
+static bool arrival_take(struct vb_load *l, struct vb_load_source *s, vb_time now)
+{
+	uint32_t n = s->p.hosts, src = draw_source(s);
+	uint32_t dst = (src + 1 + vb_rng_below(&s->rng, n - 1)) % n;
+	uint64_t bytes = s->p.sizes ? vb_size_draw(s->p.sizes, &s->rng) : s->p.bytes;
+
+	if (!is_host_on(s, src, now))
+		return true;
+	return flow_of(l, s, src, dst, bytes, 0, now) == 0 && s->made < s->p.flows;
+}
+
 void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time now)
 {
-	uint32_t n = s->p.hosts;
-
 	if (s->p.shape == VB_LOAD_LIST) {
 		item_start(l, s, now);
 		return;
 	}
 
 	/* The first call only draws the first gap. */
-	if (now > s->p.start || s->next_q8 >> 8 > s->p.start) {
-		uint32_t src = draw_source(s);
-		uint32_t dst = (src + 1 + vb_rng_below(&s->rng, n - 1)) % n;
-		uint64_t bytes = s->p.sizes ? vb_size_draw(s->p.sizes, &s->rng) : s->p.bytes;
-
-		if (flow_of(l, s, src, dst, bytes, 0, now) || s->made >= s->p.flows)
-			return;
-	}
+	if ((now > s->p.start || s->next_q8 >> 8 > s->p.start) && !arrival_take(l, s, now))
+		return;
 	s->next_q8 += s->gap_q8 * (vb_exp_draw(&s->rng) >> 16) >> 16;
 
 	vb_time at = s->next_q8 >> 8;
@@ -295,6 +353,8 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 			return "has a load above 0 and up to 1000 %";
 		if (mean == 0 || mean > 1u << 30)
 			return "has flows of 1 byte up to 1 GiB on average";
+		if ((p->on == 0) != (p->off == 0))
+			return "has both on and off, or neither";
 		return p->flows >= 1 ? NULL : "has a count of 1 and more";
 	case VB_LOAD_LIST:
 		return p->list ? NULL : "has no list of flows";

@@ -52,6 +52,13 @@ struct vb_load_group {
 	uint64_t sent, received;
 };
 
+/* Whether a host begins flows, up to the end of this phase. */
+struct vb_load_phase {
+	vb_time end;
+	struct vb_rng rng;
+	bool is_on;
+};
+
 struct vb_load_source {
 	struct vb_load_pattern p;
 	struct vb_rng rng;
@@ -61,7 +68,8 @@ struct vb_load_source {
 	/* POISSON, where cables of hosts have several rates: the sums of those of hosts 0 ... i, in
 	 * kb/s; else NULL. */
 	uint64_t *rate_sum;
-	struct vb_load_item item; /* LIST: the next one */
+	struct vb_load_phase *phase; /* POISSON with on and off: of each host; else NULL */
+	struct vb_load_item item;    /* LIST: the next one */
 };
 
 /* One that is told of flows that give their records away. */
