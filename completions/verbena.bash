@@ -202,11 +202,15 @@ _verbena()
 		;;
 	sim)
 		case $prev in
-		-s | --replay | -p | --pcap | -w | --wqe)
+		-s | --replay | -p | --pcap | -w | --wqe | --every | --flows | --ports)
 			return
 			;;
 		-e | --explain)
 			COMPREPLY=($(compgen -W 'all' -- "$cur"))
+			return
+			;;
+		--series)
+			COMPREPLY=($(compgen -W 'all rate inflight window cc-rate cc-target alpha rtt queue marks pauses drops utilisation cnps' -- "$cur"))
 			return
 			;;
 		-o | --out)
@@ -219,7 +223,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--explain --out --pcap --png --replay --report --svg --trace --wqe --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--every --explain --flows --out --pcap --png --ports --replay --report --series --svg --trace --wqe --help' -- "$cur"))
 		else
 			_filedir '@(yaml|yml)'
 		fi

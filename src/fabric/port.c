@@ -180,9 +180,11 @@ bool vb_port_hold(struct vb_port *p, uint8_t prio, bool on, vb_time now)
 	if (on) {
 		p->held |= bit;
 		p->held_since[prio] = now;
+		p->holds[prio]++;
 	} else {
 		p->held &= (uint8_t)~bit;
 		p->stats.paused_ns += now - p->held_since[prio];
+		p->held_ns[prio] += now - p->held_since[prio];
 		vb_port_wake(p);
 	}
 	return true;

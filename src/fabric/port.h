@@ -91,6 +91,9 @@ struct vb_port {
 	uint8_t turn;                       /* the priority with a weight whose turn it is */
 	struct vb_rng rng;                  /* RED */
 	vb_time held_since[VB_PRIORITY_CNT];
+	/* Holds that have begun, and the time of holds that have ended. */
+	uint32_t holds[VB_PRIORITY_CNT];
+	vb_dur held_ns[VB_PRIORITY_CNT];
 };
 _Static_assert(offsetof(struct vb_port, cable.delay) == 64 &&
 		   offsetof(struct vb_port, depth) == 128 && offsetof(struct vb_port, lane) == 256,

@@ -237,7 +237,7 @@ static int read_text(struct reader *r, const yaml_node_t *node, const struct key
 	return 0;
 }
 
-static int read_key(struct reader *r, const yaml_node_t *node, const struct key *k, void *at)
+int reader_key(struct reader *r, const yaml_node_t *node, const struct key *k, void *at)
 {
 	switch (k->kind) {
 	case KEY_BOOL:
@@ -284,8 +284,8 @@ int reader_map(struct reader *r, const yaml_node_t *node, const struct key *tabl
 			if (other && strcmp(other, name) == 0)
 				return reader_fail(r, key, "%s stands here twice", name);
 		}
-		err = read_key(r, yaml_document_get_node(r->doc, p->value), k,
-			       (char *)base + k->offset);
+		err = reader_key(r, yaml_document_get_node(r->doc, p->value), k,
+				 (char *)base + k->offset);
 		if (err)
 			return err;
 	}

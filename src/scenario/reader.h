@@ -64,6 +64,9 @@ int reader_load(struct reader *r, FILE *f);
 /* Fills what the mapping @node says into the structure at @base. */
 int reader_map(struct reader *r, const yaml_node_t *node, const struct key *table, void *base);
 
+/* Reads the value of one key, which is @node, to @at. */
+int reader_key(struct reader *r, const yaml_node_t *node, const struct key *k, void *at);
+
 /* The elements of a list, one call of @each per element; a single mapping is a list of one. */
 int reader_list(struct reader *r, const yaml_node_t *node, void *base,
 		int (*each)(struct reader *r, const yaml_node_t *node, void *base));

@@ -9,6 +9,7 @@
 
 #include "scenario/fabric/fabric.h"
 #include "scenario/input/net.h"
+#include "scenario/record/record.h"
 #include "sim/load/report.h"
 
 #include <stdio.h>
@@ -81,13 +82,6 @@ struct vb_scenario_link {
 
 #define VB_SCENARIO_UNSAID 255
 
-/* The records that the run leaves, as the options of `verbena sim`; "": not that. */
-struct vb_scenario_record {
-	char out[VB_SCENARIO_PATH], trace[VB_SCENARIO_PATH], report[VB_SCENARIO_PATH],
-	    svg[VB_SCENARIO_PATH], png[VB_SCENARIO_PATH];
-	char pcap[32], explain[32]; /* "NODE.PORT"; "HOST.QPN" or "all" */
-};
-
 struct vb_scenario {
 	const char *file; /* the name that it was read with, the caller's */
 	struct vb_scenario_place topology_at, switch_at, ib_at;
@@ -116,7 +110,7 @@ struct vb_scenario {
 	struct vb_scenario_partition partition[VB_SCENARIO_PARTITIONS_MAX];
 	uint32_t group_cnt;
 	struct vb_scenario_group group[VB_SIM_GROUPS];
-	struct vb_scenario_record record;
+	struct vb_record record;
 };
 
 /* A scenario that has become a simulation. */

@@ -316,55 +316,6 @@ static int read_links(struct reader *r, const yaml_node_t *node, void *at)
 	return reader_list(r, node, at, read_link);
 }
 
-/* Two numbers with a dot between them, or @word. */
-static int read_pair(struct reader *r, const yaml_node_t *node, const char *key, const char *word,
-		     char *to, size_t len)
-{
-	const char *text = reader_text(node);
-	uint32_t a, b;
-	char rest;
-
-	if (text && strlen(text) < len &&
-	    ((word && strcmp(text, word) == 0) ||
-	     sscanf(text, "%" SCNu32 ".%" SCNu32 "%c", &a, &b, &rest) == 2)) {
-		snprintf(to, len, "%s", text);
-		return 0;
-	}
-	return reader_fail(r, node, "%s is %s%stwo numbers such as 0.1, not \"%s\"", key,
-			   word ? word : "", word ? " or " : "", text ? text : "");
-}
-
-static int read_pcap(struct reader *r, const yaml_node_t *node, void *at)
-{
-	return read_pair(r, node, "pcap", NULL, at, sizeof((struct vb_scenario_record *)0)->pcap);
-}
-
-static int read_explain(struct reader *r, const yaml_node_t *node, void *at)
-{
-	return read_pair(r, node, "explain", "all", at,
-			 sizeof((struct vb_scenario_record *)0)->explain);
-}
-
-#define FILE_NAME(file)                                                                            \
-	{                                                                                          \
-		.name = #file, .kind = KEY_TEXT, .offset = IN(vb_scenario_record, file),           \
-		.max = VB_SCENARIO_PATH                                                            \
-	}
-
-static const struct key record_keys[] = {
-    FILE_NAME(out),
-    FILE_NAME(trace),
-    {.name = "pcap", .kind = KEY_CALL, .offset = IN(vb_scenario_record, pcap), .read = read_pcap},
-    FILE_NAME(report),
-    FILE_NAME(svg),
-    FILE_NAME(png),
-    {.name = "explain",
-     .kind = KEY_CALL,
-     .offset = IN(vb_scenario_record, explain),
-     .read = read_explain},
-    {.name = NULL},
-};
-
 static const struct key scenario_keys[] = {
     {"seed", KEY_U64, IN(vb_scenario, seed), 0, UINT64_MAX, NULL, NULL, NULL},
     {"until", KEY_TIME, IN(vb_scenario, until), 1, 100000 * VB_SEC, NULL, NULL, NULL},
@@ -386,7 +337,7 @@ static const struct key scenario_keys[] = {
     {.name = "workload", .kind = KEY_CALL, .offset = 0, .read = read_workloads},
     {.name = "faults", .kind = KEY_CALL, .offset = 0, .read = read_faults},
     {.name = "links", .kind = KEY_CALL, .offset = 0, .read = read_links},
-    {.name = "record", .kind = KEY_MAP, .offset = IN(vb_scenario, record), .map = record_keys},
+    {.name = "record", .kind = KEY_MAP, .offset = IN(vb_scenario, record), .map = vb_record_keys},
     {.name = NULL},
 };
 
@@ -394,6 +345,7 @@ static const struct vb_scenario defaults = {
     .seed = 1,
     .until = VB_NEVER,
     .packets_max = 1u << 22,
+    .record = {.every = 10 * VB_USEC},
     .topology = {.shape = VB_SHAPE_STAR,
 		 .hosts = 2,
 		 .left = 2,

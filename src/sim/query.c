@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The queries of a simulation. See sim.h. */
+#include "base/assert.h"
 #include "sim/priv.h"
 #include "wire/pkey.h"
 
@@ -161,6 +162,18 @@ uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx)
 uint32_t vb_sim_port_waiting(const struct vb_sim *s, uint32_t port)
 {
 	return s->port[port].depth;
+}
+
+void vb_sim_priority_at(const struct vb_sim *s, uint32_t port, uint8_t prio, vb_time at,
+			struct vb_sim_priority *out)
+{
+	const struct vb_port *p = &s->port[port];
+
+	VB_ASSERT_ALL(port < s->port_cnt && prio < VB_PRIORITY_CNT);
+	*out = (struct vb_sim_priority){
+	    .waiting = p->lane[prio].bytes, .holds = p->holds[prio], .held_ns = p->held_ns[prio]};
+	if (p->held >> prio & 1)
+		out->held_ns += vb_time_since(p->held_since[prio], at);
 }
 
 uint64_t vb_sim_seed(const struct vb_sim *s)

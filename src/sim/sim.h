@@ -165,6 +165,18 @@ const struct vb_deadlock *vb_sim_deadlock(const struct vb_sim *s, vb_time *at);
 /* Bytes that wait at a port now. */
 uint32_t vb_sim_port_waiting(const struct vb_sim *s, uint32_t port);
 
+/* One priority of a port: bytes that wait in its queue, how often it was held by PAUSE, and how
+ * long. */
+struct vb_sim_priority {
+	uint32_t waiting, holds;
+	vb_dur held_ns;
+};
+/* At @at, before which nothing more happens. */
+void vb_sim_priority_at(const struct vb_sim *s, uint32_t port, uint8_t prio, vb_time at,
+			struct vb_sim_priority *out);
+/* Time that an InfiniBand port has waited for credits, up to @at. */
+vb_dur vb_sim_credit_wait_ns(const struct vb_sim *s, uint32_t port, vb_time at);
+
 /* Time that @bytes take on the way from one host to another as frames of at most @mtu payload,
  * alone in the network: serialisation at the slowest cable, one frame at each other, and
  * propagation. */

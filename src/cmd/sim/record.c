@@ -32,6 +32,8 @@ void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev)
 
 	if (rec->watch)
 		vb_watch_event(rec->watch, ev);
+	if (rec->series)
+		vb_sim_series_event(rec->series, ev);
 	if (rec->queues && ev->node == rec->queues->host)
 		vb_queues_log_event(rec->queues, vb_sim_hca(rec->sim, ev->node), ev);
 	if (!rec->trace)
@@ -129,6 +131,8 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
 
 	if (rec->watch)
 		vb_watch_packet(rec->watch, port, dir, pkt, now);
+	if (rec->series)
+		vb_sim_series_packet(rec->series, port, dir, pkt, now);
 	if (!rec->pcap || port != rec->port)
 		return;
 

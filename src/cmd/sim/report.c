@@ -160,19 +160,20 @@ static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct
 	}
 }
 
-static int write_cdf(const char *dir, const struct vb_scenario_run *run, char *path,
-		     size_t path_len)
+static int write_cdf(const char *dir, const struct vb_scenario_run *run,
+		     const struct vb_sim_series *series, char *path, size_t path_len)
 {
 	struct vb_whole_file w;
 	int err;
 
 	snprintf(path, path_len, "%s/cdf.csv", dir);
 	err = vb_whole_file_begin(&w, path);
-	return err ? err : vb_whole_file_end(&w, vb_sim_write_cdf(w.f, run));
+	return err ? err : vb_whole_file_end(&w, vb_sim_write_cdf(w.f, run, series));
 }
 
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
-		 struct vb_sim_flows *flows, char *path, size_t path_len)
+		 struct vb_sim_flows *flows, const struct vb_sim_series *series, char *path,
+		 size_t path_len)
 {
 	static const struct {
 		const char *name;
@@ -204,5 +205,5 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 		snprintf(path, path_len, "%s/flows.csv", dir);
 		err = vb_sim_flows_end(flows);
 	}
-	return err ? err : write_cdf(dir, run, path, path_len);
+	return err ? err : write_cdf(dir, run, series, path, path_len);
 }

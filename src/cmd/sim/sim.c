@@ -3,6 +3,7 @@
 #include "cmd/sim/sim.h"
 #include "cmd/cmd.h"
 #include "cmd/sim/chart.h"
+#include "cmd/sim/series/options.h"
 #include "cmd/whole_file.h"
 #include "core/recover/settings.h"
 #include "export/png.h"
@@ -19,16 +20,30 @@
 #define EVENTS_BETWEEN_LOOKS 65536
 #define PROGRESS_AFTER_S 1.0
 #define PROGRESS_EVERY_S 0.2
-#define BAR_LEN 24
 /* Exit status: the run is whole, and none of its flows is; InfiniBand had a deadlock. */
 #define ALL_FAILED 3
 #define DEADLOCKED 4
 
-enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_EXPLAIN, OPT_WQE, OPT_SVG, OPT_PNG };
+enum {
+	OPT_SEED,
+	OPT_OUT,
+	OPT_TRACE,
+	OPT_PCAP,
+	OPT_REPORT,
+	OPT_EXPLAIN,
+	OPT_WQE,
+	OPT_SVG,
+	OPT_PNG,
+	OPT_SERIES,
+	OPT_EVERY,
+	OPT_FLOWS,
+	OPT_PORTS
+};
 
 static const struct vb_cmd_option options[] = {
     [OPT_SEED] = {'s', "replay", "SEED", "run with this seed instead of the scenario's"},
-    [OPT_OUT] = {'o', "out", "DIR", "write summary.json, flows.csv and ports.csv to DIR"},
+    [OPT_OUT] = {'o', "out", "DIR",
+		 "write summary.json, flows.csv, ports.csv and distributions to DIR"},
     [OPT_TRACE] = {'t', "trace", "FILE", "write every event as a line of JSON"},
     [OPT_PCAP] = {'p', "pcap", "NODE.PORT",
 		  "capture this port, to NODE.PORT.pcapng in DIR or here"},
@@ -40,12 +55,18 @@ static const struct vb_cmd_option options[] = {
 		 "show the queues of this QP at the end of the run, which TIME then is"},
     [OPT_SVG] = {0, "svg", "FILE", "write the charts as SVG"},
     [OPT_PNG] = {0, "png", "FILE", "write the charts as a picture"},
+    [OPT_SERIES] = {0, "series", "NAMES",
+		    "write these values over time to DIR as CSV, such as rate,queue; or all"},
+    [OPT_EVERY] = {0, "every", "TIME", "the interval of series; 10us"},
+    [OPT_FLOWS] = {0, "flows", "LIST", "series of these flows only, such as 0,8-15"},
+    [OPT_PORTS] = {0, "ports", "LIST", "series of these ports only, such as 16.0,17.*"},
     {0},
 };
 
 struct job {
 	const struct vb_cmd *cmd;
 	const char *path, *out, *trace, *pcap, *report, *explain, *wqe, *svg, *png;
+	struct vb_sim_series_options series;
 	struct vb_story_ask ask;
 	struct vb_scenario sc;
 	struct vb_scenario_run run;
@@ -179,62 +200,24 @@ static void remove_records(struct job *j)
 		rmdir(j->out);
 }
 
-/* Flows that pattern @i comes to, of which @made exist; those of some are made one after the other.
- */
-static uint64_t flows_of(const struct job *j, uint32_t i, uint64_t made)
-{
-	const struct vb_load_pattern *p = &j->sc.pattern[i];
-	uint64_t hosts = p->hosts ? p->hosts : j->run.topo.host_cnt, all = made;
-
-	/* All lists together are in j->run.flows_listed. */
-	if (p->shape == VB_LOAD_LIST)
-		return 0;
-	if (p->shape == VB_LOAD_POISSON || p->shape == VB_LOAD_PING_PONG)
-		all = p->flows;
-	else if (p->shape == VB_LOAD_ALL_TO_ALL)
-		all = (hosts - 1) * hosts;
-	else if (p->shape == VB_LOAD_RING)
-		all = 2 * (hosts - 1) * hosts;
-	return all > made ? all : made;
-}
-
-static void show_progress(const struct job *j, bool end)
-{
-	uint32_t cnt = vb_load_flow_cnt(j->run.load);
-	uint64_t made[64] = {0}, done = vb_load_past_cnt(j->run.load), all = j->run.flows_listed;
-	char bar[BAR_LEN + 1];
-	double share;
-
-	if (end) {
-		fprintf(stderr, "\r%78s\r", "");
-		return;
-	}
-	for (uint32_t i = 0; i < cnt; i++) {
-		const struct vb_flow *f = vb_load_flow(j->run.load, i);
-
-		done += f->done != VB_NEVER;
-		made[f->pattern]++;
-	}
-	for (uint32_t i = 0; i < j->sc.pattern_cnt; i++)
-		all += flows_of(j, i, made[i]);
-	share = all ? (double)done / (double)all : 0;
-	if (j->sc.until != VB_NEVER && (double)vb_sim_now(j->run.sim) > share * (double)j->sc.until)
-		share = (double)vb_sim_now(j->run.sim) / (double)j->sc.until;
-	share = share < 1 ? share : 1;
-	memset(bar, '.', BAR_LEN);
-	memset(bar, '#', (size_t)(share * BAR_LEN));
-	bar[BAR_LEN] = '\0';
-	fprintf(stderr, "\r[%s] %3.0f %%  %.3f ms, %" PRIu64 " of %" PRIu64 " flows ", bar,
-		share * 100, (double)vb_sim_now(j->run.sim) / 1e6, done, all);
-	fflush(stderr);
-}
-
 static bool has_running(const struct vb_load *l)
 {
 	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++)
 		if (vb_flow_is_running(vb_load_flow(l, i)))
 			return true;
 	return false;
+}
+
+/* The next event, behind the intervals of series that end before it. */
+static bool run_event(struct job *j)
+{
+	vb_time next = vb_sim_next(j->run.sim);
+
+	if (next > j->sc.until)
+		return false;
+	if (j->record.series && next != VB_NEVER)
+		vb_sim_series_reach(j->record.series, next);
+	return vb_sim_step(j->run.sim);
 }
 
 /* Runs to the end, with a line about how far it is when that takes long. */
@@ -246,15 +229,15 @@ static bool run_all(struct job *j)
 
 	while (more) {
 		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
-			more = vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_step(j->run.sim);
+			more = run_event(j);
 		if (more && shows && seconds_now() > next) {
-			show_progress(j, false);
+			vb_sim_progress(&j->sc, &j->run, false);
 			shown = true;
 			next = seconds_now() + PROGRESS_EVERY_S;
 		}
 	}
 	if (shown)
-		show_progress(j, true);
+		vb_sim_progress(&j->sc, &j->run, true);
 	if (vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_next(j->run.sim) != VB_NEVER)
 		return false;
 	/* Nor does anything happen in a deadlock. */
@@ -348,6 +331,8 @@ static int write_report(struct job *j, double seconds)
 		vb_cmd_error(j->cmd, "no memory for the report");
 		return 1;
 	}
+	if (j->record.series)
+		vb_sim_series_finish(j->record.series, r.end);
 	printf("seed           %" PRIu64 "\n", j->sc.seed);
 	vb_sim_print(stdout, &r, seconds);
 	vb_sim_print_lanes(stdout, &j->run);
@@ -356,7 +341,9 @@ static int write_report(struct job *j, double seconds)
 			     vb_load_damaged(j->run.load));
 		return 1;
 	}
-	err = j->out ? vb_sim_write(j->out, &j->run, &r, &j->flows, path, sizeof path) : 0;
+	err = j->out ? vb_sim_write(j->out, &j->run, &r, &j->flows, j->record.series, path,
+				    sizeof path)
+		     : 0;
 	if (err)
 		return cannot_write(j, path, err);
 	if ((j->record.watch && (draw_page(j, &r) || explain_qps(j))) ||
@@ -374,14 +361,56 @@ static int write_report(struct job *j, double seconds)
 	return err;
 }
 
+static int open_series(struct job *j)
+{
+	char why[1024];
+
+	if (!j->sc.record.series)
+		return 0;
+	if (!j->out) {
+		vb_cmd_error(j->cmd, "series are written to a folder: name it with --out");
+		return 1;
+	}
+	if (vb_sim_series_begin(&j->record.series, &j->sc, &j->run, j->out, why, sizeof why) == 0)
+		return 0;
+	vb_cmd_error(j->cmd, "%s", why);
+	return 1;
+}
+
+/* With the run's @status. */
+static int close_series(struct job *j, int status)
+{
+	bool is_whole = status == 0 || status == ALL_FAILED || status == DEADLOCKED;
+	uint32_t missing;
+	int err;
+
+	if (!j->record.series)
+		return status;
+	missing = vb_sim_series_missing_flow(j->record.series);
+	if (is_whole && missing != UINT32_MAX)
+		fprintf(stderr,
+			"verbena sim: warning: record: there was no flow %u: the run had %u, from "
+			"0 on\n",
+			missing,
+			vb_load_flow_cnt(j->run.load) + (uint32_t)vb_load_past_cnt(j->run.load));
+	err = vb_sim_series_end(j->record.series, is_whole ? 0 : -ECANCELED);
+	j->record.series = NULL;
+	if (!is_whole || !err)
+		return status;
+	vb_cmd_error(j->cmd, "series could not be written to %s: %s", j->out, strerror(-err));
+	return 1;
+}
+
 static int run_job(struct job *j)
 {
+	uint64_t events = vb_sim_series_events(&j->sc.record) |
+			  (j->record.watch ? VB_WATCH_EVENTS : 0) |
+			  (j->wqe ? UINT64_C(1) << VB_TRACE_COMPLETION : 0);
+	bool packets = j->pcap || j->record.watch || vb_sim_series_has_packets(&j->sc.record);
 	struct vb_scenario_watch watch = {
-	    .trace_mask = j->trace ? UINT64_MAX
-				   : (j->record.watch ? VB_WATCH_EVENTS : 0) |
-					 (j->wqe ? UINT64_C(1) << VB_TRACE_COMPLETION : 0),
-	    .on_event = j->trace || j->record.watch || j->wqe ? vb_sim_record_event : NULL,
-	    .on_packet = j->pcap || j->record.watch ? vb_sim_record_packet : NULL,
+	    .trace_mask = j->trace ? UINT64_MAX : events,
+	    .on_event = j->trace || events ? vb_sim_record_event : NULL,
+	    .on_packet = packets ? vb_sim_record_packet : NULL,
 	    .ctx = &j->record,
 	};
 	double start;
@@ -395,7 +424,8 @@ static int run_job(struct job *j)
 	}
 	j->record.sim = j->run.sim;
 	j->record.queues = j->wqe ? &j->queues : NULL;
-	if (open_capture(j)) {
+	if (open_series(j) || open_capture(j)) {
+		(void)close_series(j, 1);
 		remove_records(j);
 		vb_scenario_close(&j->run);
 		return 1;
@@ -403,7 +433,7 @@ static int run_job(struct job *j)
 	if (j->record.watch)
 		vb_watch_begin(j->record.watch, &j->run);
 	if (j->out)
-		vb_sim_flows_begin(&j->flows, j->out, &j->run);
+		vb_sim_flows_begin(&j->flows, j->out, &j->run, j->record.series);
 	start = processor_seconds();
 	if (!run_all(j))
 		vb_cmd_error(j->cmd,
@@ -416,6 +446,7 @@ static int run_job(struct job *j)
 	} else
 		status = write_report(j, processor_seconds() - start);
 	vb_sim_flows_drop(&j->flows);
+	status = close_series(j, status);
 	err = vb_sim_record_end(&j->record);
 	if (status != 0 && status != ALL_FAILED && status != DEADLOCKED && j->made_out)
 		rmdir(j->out); /* unless there is a capture in it */
@@ -452,7 +483,7 @@ static int read_scenario(struct job *j, const char *path)
 		vb_cmd_error(j->cmd, "%s cannot be read: %s", path, strerror(errno));
 		return 1;
 	}
-	err = vb_scenario_read(&j->sc, f, path, why, sizeof why);
+	err = vb_sim_series_read(&j->sc, f, path, &j->series, why, sizeof why);
 	fclose(f);
 	if (err)
 		vb_cmd_error(j->cmd, "%s", why);
@@ -464,7 +495,7 @@ static int read_scenario(struct job *j, const char *path)
 /* Takes the scenario's outputs where the command line does not say otherwise. */
 static void take_record(struct job *j)
 {
-	const struct vb_scenario_record *r = &j->sc.record;
+	const struct vb_record *r = &j->sc.record;
 	const char **const to[] = {&j->out, &j->trace, &j->pcap,   &j->report,
 				   &j->svg, &j->png,   &j->explain};
 	const char *const from[] = {r->out, r->trace, r->pcap,   r->report,
@@ -487,11 +518,19 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 	for (;;) {
 		while ((opt = vb_cmd_next_option(cmd, argc, argv, &arg)) != -1) {
 			const char **to[] = {
-			    [OPT_SEED] = &seed,       [OPT_OUT] = &j.out,
-			    [OPT_TRACE] = &j.trace,   [OPT_PCAP] = &j.pcap,
-			    [OPT_REPORT] = &j.report, [OPT_SVG] = &j.svg,
-			    [OPT_PNG] = &j.png,       [OPT_EXPLAIN] = &j.explain,
+			    [OPT_SEED] = &seed,
+			    [OPT_OUT] = &j.out,
+			    [OPT_TRACE] = &j.trace,
+			    [OPT_PCAP] = &j.pcap,
+			    [OPT_REPORT] = &j.report,
+			    [OPT_SVG] = &j.svg,
+			    [OPT_PNG] = &j.png,
+			    [OPT_EXPLAIN] = &j.explain,
 			    [OPT_WQE] = &j.wqe,
+			    [OPT_SERIES] = &j.series.series,
+			    [OPT_EVERY] = &j.series.every,
+			    [OPT_FLOWS] = &j.series.flows,
+			    [OPT_PORTS] = &j.series.ports,
 			};
 
 			*to[opt] = arg;

@@ -6,10 +6,14 @@
 
 #include "cmd/queues/queues.h"
 #include "cmd/sim/series/flows.h"
+#include "cmd/sim/series/series.h"
 #include "cmd/sim/watch.h"
 #include "scenario/scenario.h"
 
 #include <stdio.h>
+
+/* progress.c: writes the line to the terminal, or with @end takes it away. */
+void vb_sim_progress(const struct vb_scenario *sc, const struct vb_scenario_run *run, bool end);
 
 /* The table at the end of a run; @seconds of real time. */
 void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
@@ -42,7 +46,8 @@ void vb_sim_write_routers(FILE *f, const struct vb_scenario_run *run, const stru
 /* summary.json, flows.csv, ports.csv, slowdown.csv and cdf.csv, of InfiniBand also lanes.csv, with
  * routers routers.csv, in @dir. 0, or a negative errno with the file's name in @path. */
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
-		 struct vb_sim_flows *flows, char *path, size_t path_len);
+		 struct vb_sim_flows *flows, const struct vb_sim_series *series, char *path,
+		 size_t path_len);
 
 /* queues.c: takes HOST.QPN or HOST.QPN@TIME to pieces; with a time the run ends there, @until.
  * False: it is neither. */
@@ -57,6 +62,7 @@ struct vb_sim_record {
 	FILE *pcap;
 	void *out;                    /* struct vb_pcapng */
 	struct vb_watch *watch;       /* for charts; NULL: none */
+	struct vb_sim_series *series; /* as CSV; NULL: none */
 	struct vb_queues_log *queues; /* that are shown at the end; NULL: none */
 	struct vb_sim *sim;
 	uint32_t node, port_idx;

@@ -2,7 +2,7 @@
 /* Series over time and packets one by one, from what the simulator shows. See watch.h. */
 #include "cmd/sim/watch.h"
 
-#include "wire/hdr.h"
+#include "cmd/sim/series/ends.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #define NONE VB_MAP_NONE
 
 struct connection {
-	uint32_t host[2], qpn[2];
 	/* PSNs of the requests of each end: the next new one, and the first without an answer. */
 	struct vb_psn nxt[2], una[2];
 	bool begun[2];
@@ -21,9 +20,9 @@ struct connection {
 struct vb_watch {
 	const struct vb_scenario_run *run;
 	struct vb_series_set series;
-	struct vb_map ends; /* host and QPN: 2 * connection + side */
+	struct vb_ends ends;
 	struct connection *connection;
-	uint32_t connection_cnt, connection_room;
+	uint32_t connection_room;
 	struct vb_map packets; /* address: its step, or NONE */
 	struct vb_step *step;
 	uint32_t step_cnt, last;
@@ -55,6 +54,8 @@ struct vb_watch *vb_watch_new(void)
 void vb_watch_begin(struct vb_watch *w, const struct vb_scenario_run *run)
 {
 	w->run = w->stories->run = run;
+	w->ends.load = run->load;
+	w->ends.sim = run->sim;
 }
 
 void vb_watch_free(struct vb_watch *w)
@@ -62,7 +63,7 @@ void vb_watch_free(struct vb_watch *w)
 	if (!w)
 		return;
 	vb_series_free(&w->series);
-	vb_map_free(&w->ends);
+	vb_ends_free(&w->ends);
 	vb_map_free(&w->packets);
 	free(w->connection);
 	free(w->step);
@@ -72,13 +73,13 @@ void vb_watch_free(struct vb_watch *w)
 
 int vb_watch_error(const struct vb_watch *w)
 {
-	return w->err ? w->err : w->series.err;
+	return w->err ? w->err : w->ends.err ? w->ends.err : w->series.err;
 }
 
-/* Takes over connections that have been made since. */
-static void learn_connections(struct vb_watch *w)
+/* There is a record of each connection that has been learnt. */
+static bool has_connections(struct vb_watch *w)
 {
-	uint32_t cnt = vb_load_connection_cnt(w->run->load);
+	uint32_t cnt = w->ends.connection_cnt;
 
 	if (cnt > w->connection_room) {
 		uint32_t room = cnt < 64 ? 64 : 2 * cnt;
@@ -86,32 +87,30 @@ static void learn_connections(struct vb_watch *w)
 
 		if (!c) {
 			w->err = -ENOMEM;
-			return;
+			return false;
 		}
+		memset(c + w->connection_room, 0, (room - w->connection_room) * sizeof *c);
 		w->connection = c;
 		w->connection_room = room;
 	}
-	for (; w->connection_cnt < cnt; w->connection_cnt++) {
-		struct connection *c = &w->connection[w->connection_cnt];
-
-		memset(c, 0, sizeof *c);
-		for (int i = 0; i < 2; i++) {
-			vb_load_end(w->run->load, w->connection_cnt, i, &c->host[i], &c->qpn[i]);
-			/* A group is no end: others send to it as well. */
-			if (c->host[i] == UINT32_MAX)
-				continue;
-			(void)vb_map_put(&w->ends, (uint64_t)c->host[i] << 32 | c->qpn[i],
-					 2 * w->connection_cnt + (uint32_t)i);
-		}
-	}
+	return true;
 }
 
 /* 2 * connection + side of a QP, or NONE. */
 static uint32_t end_of(struct vb_watch *w, uint32_t host, uint32_t qpn)
 {
-	if (w->connection_cnt < vb_load_connection_cnt(w->run->load))
-		learn_connections(w);
-	return vb_map_get(&w->ends, (uint64_t)host << 32 | qpn);
+	uint32_t end = vb_end_of(&w->ends, host, qpn);
+
+	return has_connections(w) ? end : NONE;
+}
+
+/* The same of the QP that has sent a packet. */
+static uint32_t origin_of(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt,
+			  const struct vb_hdr *hdr)
+{
+	uint32_t end = vb_end_origin(&w->ends, host, pkt, hdr);
+
+	return has_connections(w) ? end : NONE;
 }
 
 static struct vb_step *step_new(struct vb_watch *w, enum vb_step_kind kind, uint32_t end,
@@ -172,21 +171,11 @@ void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev)
 	s->c = (uint32_t)ev->arg[ev->id == VB_TRACE_COMPLETION ? 3 : 2];
 }
 
-/* PSNs that @hdr takes up: a READ request those of its responses. IBA 9.7.3.1 */
-static uint32_t psns_of(const struct vb_watch *w, const struct vb_hdr *hdr)
-{
-	uint32_t mtu = vb_load_mtu_bytes(w->run->load);
-
-	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_READ) || hdr->reth.len == 0)
-		return 1;
-	return (hdr->reth.len + mtu - 1) / mtu;
-}
-
 static void window_sent(struct vb_watch *w, uint32_t end, const struct vb_hdr *hdr, bool *resent)
 {
 	struct connection *c = &w->connection[end / 2];
 	uint32_t i = end & 1;
-	struct vb_psn after = vb_psn_add(hdr->psn, psns_of(w, hdr));
+	struct vb_psn after = vb_psn_add(hdr->psn, vb_end_psns(&w->ends, hdr));
 
 	if (!c->begun[i]) {
 		c->begun[i] = true;
@@ -210,20 +199,6 @@ static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hd
 		return;
 	c->una[i] = una;
 	vb_series_gauge(&w->series, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], una));
-}
-
-/* The end that a packet of @host comes from: by its receiver, or by the sender of a datagram to a
- * group. */
-static uint32_t origin_of(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt,
-			  const struct vb_hdr *hdr)
-{
-	uint32_t receiver = vb_sim_receiver(w->run->sim, host, &pkt->path), to;
-
-	if (receiver == UINT32_MAX)
-		return vb_hdr_opcode(hdr)->ext & VB_EXT_DETH ? end_of(w, host, hdr->deth.sqpn)
-							     : NONE;
-	to = end_of(w, receiver, hdr->dqpn);
-	return to == NONE ? NONE : to ^ 1;
 }
 
 static void packet_left(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt, uint64_t key)

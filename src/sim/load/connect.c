@@ -294,3 +294,9 @@ void vb_load_end(const struct vb_load *l, uint32_t connection, int side, uint32_
 	*host = is_group ? UINT32_MAX : side ? c->dst : c->src;
 	*qpn = is_group ? VB_QPN_MULTICAST : vb_qp_number(c->side[side].qp);
 }
+
+uint32_t vb_load_connection_flow(const struct vb_load *l, uint32_t connection)
+{
+	VB_ASSERT_ALL(connection < l->connection_cnt);
+	return l->connection[connection].flow;
+}

@@ -171,4 +171,7 @@ uint32_t vb_load_connection_cnt(const struct vb_load *l);
 void vb_load_end(const struct vb_load *l, uint32_t connection, int side, uint32_t *host,
 		 uint32_t *qpn);
 
+/* The flow that runs on it; UINT32_MAX: none does. */
+uint32_t vb_load_connection_flow(const struct vb_load *l, uint32_t connection);
+
 #endif

@@ -366,6 +366,15 @@ bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_i
 	return true;
 }
 
+vb_dur vb_sim_credit_wait_ns(const struct vb_sim *s, uint32_t port, vb_time at)
+{
+	const struct vb_ib_port *p = &end_of(s, &s->port[port])->port;
+
+	VB_ASSERT_ALL(s->ib && port < s->port_cnt);
+	return p->counters.xmit_wait_ns +
+	       (p->waits_since == VB_NEVER ? 0 : vb_time_since(p->waits_since, at));
+}
+
 uint32_t vb_sim_lane_used(const struct vb_sim *s, uint32_t port, uint8_t vl)
 {
 	return end_of(s, &s->port[port])->port.lane[vl].rx.used;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Slow-down by size, and cumulative distributions, as CSV and JSON. See distribution.h. */
 #include "cmd/sim/series/distribution.h"
+#include "cmd/sim/series/series.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -92,7 +93,7 @@ void vb_sim_write_steps(FILE *f, const char *name, const uint64_t *v, size_t cnt
 	}
 }
 
-int vb_sim_write_cdf(FILE *f, const struct vb_scenario_run *run)
+int vb_sim_write_cdf(FILE *f, const struct vb_scenario_run *run, const struct vb_sim_series *series)
 {
 	uint32_t flows = vb_load_flow_cnt(run->load);
 	uint64_t *v = malloc((flows + 1) * sizeof *v);
@@ -119,5 +120,7 @@ int vb_sim_write_cdf(FILE *f, const struct vb_scenario_run *run)
 	vb_values_sort(v, cnt);
 	vb_sim_write_steps(f, "slowdown", v, cnt, true);
 	free(v);
+	if (series)
+		vb_sim_series_write_cdf(series, f);
 	return 0;
 }

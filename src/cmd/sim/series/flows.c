@@ -48,13 +48,16 @@ static void past_write(void *ctx, const struct vb_flow *f)
 {
 	struct vb_sim_flows *s = ctx;
 
+	if (s->series)
+		vb_sim_series_past(s->series, f);
 	if (file_open(s) == 0)
 		row_write(s->file.f, s->run, f);
 }
 
-void vb_sim_flows_begin(struct vb_sim_flows *s, const char *dir, const struct vb_scenario_run *run)
+void vb_sim_flows_begin(struct vb_sim_flows *s, const char *dir, const struct vb_scenario_run *run,
+			struct vb_sim_series *series)
 {
-	*s = (struct vb_sim_flows){.run = run, .dir = dir};
+	*s = (struct vb_sim_flows){.run = run, .dir = dir, .series = series};
 	vb_load_watch_past(run->load, past_write, s);
 }
 
