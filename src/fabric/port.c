@@ -63,7 +63,10 @@ static struct vb_frame *control_take(struct vb_port *p)
 	return f;
 }
 
-static struct vb_frame *lane_take(struct vb_port *p, uint32_t prio, vb_time now)
+/* A part of each of its callers: a call costs 0.5 % of the instructions of bench/simulator
+ * fat-tree. */
+__attribute__((always_inline)) static inline struct vb_frame *lane_take(struct vb_port *p,
+									uint32_t prio, vb_time now)
 {
 	struct vb_lane *q = &p->lane[prio];
 	struct vb_frame *f = vb_frame_fifo_pop(&q->fifo);
@@ -123,6 +126,11 @@ struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now)
 	return lane_take(p, priority_next(p, may), now);
 }
 
+VB_COLD struct vb_frame *vb_port_take(struct vb_port *p, uint8_t prio, vb_time now)
+{
+	return p->lane[prio].fifo.head ? lane_take(p, prio, now) : NULL;
+}
+
 void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now)
 {
 	/* Exact on average: back to back, the fraction of a nanosecond goes over to the next. */
@@ -175,6 +183,8 @@ bool vb_port_hold(struct vb_port *p, uint8_t prio, bool on, vb_time now)
 	uint8_t bit = (uint8_t)(1u << prio);
 
 	VB_ASSERT_ALL(prio < VB_PRIORITY_CNT);
+	if (!on)
+		p->stormed &= (uint8_t)~bit;
 	if (!(p->held & bit) == !on)
 		return false;
 	if (on) {

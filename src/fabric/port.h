@@ -83,12 +83,16 @@ struct vb_port {
 		struct vb_ready_list *list; /* in which it is put */
 		struct vb_port *next;       /* while it is there */
 	} ready;
-	vb_time due; /* InfiniBand: when it has something to do though nothing is sent */
+	/* When its node has something to do though nothing is sent: of InfiniBand, and the watchdog
+	 * of PFC. */
+	vb_time due;
 	struct vb_port_stats stats;
 
 	_Alignas(64) struct vb_lane lane[VB_PRIORITY_CNT];
 	const struct vb_schedule *schedule; /* NULL: strict priority */
 	uint8_t turn;                       /* the priority with a weight whose turn it is */
+	uint8_t stormed;                    /* bit p: priority p has a pause storm */
+	uint32_t storm_cnt;                 /* storms since the start */
 	struct vb_rng rng;                  /* RED */
 	vb_time held_since[VB_PRIORITY_CNT];
 	/* Holds that have begun, and the time of holds that have ended. */
@@ -107,6 +111,8 @@ void vb_port_handle_packet(struct vb_port *p, struct vb_frame *f, vb_time now);
 /* The next frame that may go, out of its queue; NULL: there is none. Flow control first, then as
  * the schedule says: strict priority, or deficit round robin. */
 struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now);
+/* The next frame of priority @prio, held or not, out of its queue; NULL: there is none. */
+struct vb_frame *vb_port_take(struct vb_port *p, uint8_t prio, vb_time now);
 /* A frame of the node begins to go: until p->busy_until, at which f->flight.at is set, the port is
  * busy. It is put on the cable then. */
 void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now);

@@ -156,15 +156,85 @@ struct vb_frame *vb_switch_poll_transmit(struct vb_switch *sw, uint32_t port, vb
 	return f;
 }
 
+/* Frames that nobody will take go out of the memory of the switch. */
+static void lane_discard(struct vb_switch *sw, struct vb_port *out, uint8_t prio, vb_time now)
+{
+	struct vb_frame *f;
+
+	while ((f = vb_port_take(out, prio, now)) != NULL) {
+		struct vb_port *in = sw->port[f->in];
+
+		vb_buffer_give(&sw->buffer, &in->lane[prio].in, f->frame_len, f->in_headroom);
+		vb_pfc_after_give(in, &sw->buffer, sw->pool, prio);
+		frame_drop(sw, out, VB_DROP_STORM, f, now);
+	}
+}
+
+/* Priority @prio has been paused for too long: its receiver is broken, or waits itself in a ring.
+ * Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM 2016 */
+static void storm_handle(struct vb_switch *sw, struct vb_port *p, uint8_t prio, vb_time now)
+{
+	uint8_t bit = (uint8_t)(1u << prio);
+
+	VB_ASSERT_ALL(p->held & bit);
+	p->storm_cnt += !(p->stormed & bit);
+	if (sw->cfg->storm_action == VB_STORM_IGNORE) {
+		vb_port_hold(p, prio, false, now);
+		vb_trace(&sw->trace, VB_TRACE_PAUSED, 0, now, p->id, prio, false, 0);
+	} else {
+		lane_discard(sw, p, prio, now);
+	}
+	p->stormed |= bit;
+}
+
+/* Handles pauses that have lasted too long, and knows when the next one will have. The port is
+ * asked for it whenever a packet comes or has gone; a pause that holds nothing back harms nobody.
+ */
+static VB_APART void pauses_watch(struct vb_switch *sw, struct vb_port *p, vb_time now)
+{
+	uint32_t held = p->held;
+
+	p->due = VB_NEVER;
+	for (uint8_t i = 0; i < VB_PRIORITY_CNT; i++) {
+		vb_time end = vb_time_after(p->held_since[i], sw->cfg->watchdog);
+
+		if (!(held >> i & 1))
+			continue;
+		if (end <= now)
+			storm_handle(sw, p, i, now);
+		else
+			p->due = vb_time_min(p->due, end);
+	}
+	VB_ASSERT_ALL(p->due > now);
+}
+
 static void machine_handle_packet(struct vb_machine *m, uint32_t port, struct vb_frame *f,
 				  vb_time now)
 {
 	vb_switch_handle_packet(switch_of(m), port, f, now);
 }
 
-static struct vb_frame *machine_poll_transmit(struct vb_machine *m, uint32_t port, vb_time now)
+/* Apart from the watched one below, so that the way of a hop has no call more. */
+static VB_APART struct vb_frame *machine_poll_transmit(struct vb_machine *m, uint32_t port,
+						       vb_time now)
 {
 	return vb_switch_poll_transmit(switch_of(m), port, now);
+}
+
+/* With a watchdog, or with marks by the queue that a packet leaves behind: switches without them
+ * have no branch for them. */
+static struct vb_frame *machine_poll_watched(struct vb_machine *m, uint32_t port, vb_time now)
+{
+	struct vb_switch *sw = switch_of(m);
+	struct vb_port *p = sw->port[port];
+	struct vb_frame *f;
+
+	if (sw->cfg->watchdog && (p->held || p->due <= now))
+		pauses_watch(sw, p, now);
+	f = machine_poll_transmit(m, port, now);
+	if (f && f->kind == VB_FRAME_DATA && sw->cfg->ecn_out >> f->prio & 1)
+		frame_mark(sw, p, f, now);
+	return f;
 }
 
 static vb_time machine_poll_timeout(const struct vb_machine *m)
@@ -200,6 +270,14 @@ static const struct vb_machine_ops switch_ops = {
     .expect = machine_expect,
 };
 
+static const struct vb_machine_ops watched_ops = {
+    .handle_packet = machine_handle_packet,
+    .poll_transmit = machine_poll_watched,
+    .poll_timeout = machine_poll_timeout,
+    .handle_timeout = machine_handle_timeout,
+    .expect = machine_expect,
+};
+
 int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, struct vb_port **port,
 		   uint32_t port_cnt, struct vb_frame_pool *pool)
 {
@@ -213,7 +291,7 @@ int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, str
 	if (kept >= cfg->buffer.bytes)
 		return -EINVAL;
 	*sw = (struct vb_switch){
-	    .machine = {&switch_ops},
+	    .machine = {cfg->watchdog || cfg->ecn_out ? &watched_ops : &switch_ops},
 	    .port = port,
 	    .port_cnt = port_cnt,
 	    .buffer = {.cfg = cfg->buffer, .shared_total = cfg->buffer.bytes - kept},

@@ -17,14 +17,23 @@
 struct vb_switch_config {
 	struct vb_buffer_config buffer;
 	uint32_t queue_bytes; /* drop-tail limit of an egress queue of a lossy priority; 0: none */
-	uint8_t ecn;          /* bit p: RED marks in priority p */
+	uint8_t ecn;          /* bit p: RED marks in priority p, by the queue that a packet finds */
+	uint8_t ecn_out;      /* ... by the queue that it leaves behind */
+	uint8_t storm_action; /* enum vb_storm_action */
 	struct vb_red red;
 	struct vb_schedule schedule; /* of every port */
 	struct vb_multipath_config multipath;
+	/* The watchdog of PFC: a port and priority paused for so long has a pause storm; 0: there
+	 * is none. */
+	vb_dur watchdog;
 };
 
+/* In a pause storm, which lasts until the other end resumes, packets of the priority are dropped,
+ * or go as if there were no pause. */
+enum vb_storm_action { VB_STORM_DROP, VB_STORM_IGNORE };
+
 /* Why a frame was dropped; argument of the DROPPED event. */
-enum vb_drop_why { VB_DROP_BUFFER, VB_DROP_QUEUE, VB_DROP_NO_ROUTE };
+enum vb_drop_why { VB_DROP_BUFFER, VB_DROP_QUEUE, VB_DROP_NO_ROUTE, VB_DROP_STORM };
 
 struct vb_switch {
 	struct vb_machine machine; /* first: the machine is the switch */

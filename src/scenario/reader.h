@@ -103,11 +103,10 @@ int vb_scenario_read_groups(struct reader *r, const yaml_node_t *node, void *at)
 int vb_scenario_check_class(struct reader *r, const yaml_node_t *node);
 int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc);
 
-/* section/switch.c: its keys, in a struct vb_switch_config, and keys that take another routing than
- * the one that is there. */
+/* section/switch.c: its keys, in a struct vb_switch_config, and what takes another key beside
+ * it; ECN then stands where it marks. */
 struct vb_switch_config;
 extern const struct key vb_scenario_switch_keys[];
-int vb_scenario_check_switch(struct reader *r, const yaml_node_t *map,
-			     const struct vb_switch_config *sw);
+int vb_scenario_check_switch(struct reader *r, const yaml_node_t *map, struct vb_switch_config *sw);
 
 #endif

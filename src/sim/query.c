@@ -221,6 +221,11 @@ void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_sta
 	vb_port_stats_at(&s->port[port], s->now, st);
 }
 
+uint32_t vb_sim_port_storms(const struct vb_sim *s, uint32_t port)
+{
+	return s->port[port].storm_cnt;
+}
+
 uint64_t vb_sim_hops(const struct vb_sim *s)
 {
 	return s->hops;

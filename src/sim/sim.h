@@ -153,6 +153,8 @@ uint32_t vb_sim_port_peer(uint32_t port);
 uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx);
 /* Counts of a port up to now. */
 void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st);
+/* Its pause storms, as the watchdog of its switch has found them. */
+uint32_t vb_sim_port_storms(const struct vb_sim *s, uint32_t port);
 
 /* The same of an InfiniBand port; false: it is none. */
 bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st);

@@ -224,6 +224,126 @@ static void sender__is_paused_and_resumed(void **state)
 	vb_frame_pool_destroy(&w.pool);
 }
 
+/* With marks as packets leave, the queue that one leaves behind decides, and not the one that it
+ * found. */
+static void frame__is_marked_by_the_queue_it_leaves(void **state)
+{
+	static struct world w;
+	struct vb_switch_config cfg = roomy;
+	struct vb_frame *first, *second;
+
+	(void)state;
+	cfg.ecn_out = 1;
+	cfg.red = (struct vb_red){.kmin = 0, .kmax = 1, .pmax_ppm = 1000000};
+	assert_int_equal(world_open(&w, &cfg), 0);
+	first = give(&w, 0, 1, 0, 100);
+	second = give(&w, 0, 1, 0, 100);
+	assert_int_equal(w.port[1].stats.marks, 0);
+	assert_ptr_equal(take(&w, 1), first);
+	assert_ptr_equal(take(&w, 1), second);
+	assert_int_equal(first->path.traffic_class & VB_ECN_MASK, VB_ECN_CE);
+	assert_int_equal(second->path.traffic_class & VB_ECN_MASK, VB_ECN_ECT0);
+	assert_int_equal(w.port[1].stats.marks, 1);
+	/* Other priorities are left alone. */
+	first = give(&w, 0, 1, 3, 100);
+	(void)give(&w, 0, 1, 3, 100);
+	assert_ptr_equal(take(&w, 1), first);
+	assert_int_equal(w.port[1].stats.marks, 1);
+	vb_frame_pool_destroy(&w.pool);
+}
+
+/* A PAUSE or RESUME comes in at @now by port 1, and the port is asked as its holder would. */
+static void pause(struct world *w, bool on, vb_time now)
+{
+	struct vb_frame *f = vb_frame_pool_take(&w->pool);
+
+	assert_non_null(f);
+	f->kind = VB_FRAME_PAUSE;
+	f->prio = 0;
+	f->pause_on = on;
+	w->sw.machine.ops->handle_packet(&w->sw.machine, 1, f, now);
+	(void)vb_ready_take(&w->ready);
+}
+
+static struct vb_frame *take_at(struct world *w, vb_time now)
+{
+	struct vb_frame *f = w->sw.machine.ops->poll_transmit(&w->sw.machine, 1, now);
+
+	vb_port_handle_timeout(&w->port[1]);
+	return f;
+}
+
+/* The port is asked when the pause has lasted for the time of the watchdog. Then what waits is
+ * dropped, and what comes later, until the other end resumes; its memory is free again. */
+static void watchdog__drops_at_a_port_paused_for_too_long(void **state)
+{
+	static struct world w;
+	struct vb_switch_config cfg = roomy;
+	struct vb_frame *f;
+
+	(void)state;
+	cfg.buffer.lossless = 1;
+	cfg.buffer.xoff_bytes = 300;
+	cfg.watchdog = 1000;
+	assert_int_equal(world_open(&w, &cfg), 0);
+	pause(&w, true, 10);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)give(&w, 0, 1, 0, 100);
+	(void)give(&w, 0, 1, 2, 100); /* another priority, which goes */
+	assert_non_null(take_at(&w, 11));
+	assert_null(take_at(&w, 11));
+	assert_true(w.port[1].pull_at == 1010);
+	assert_null(take_at(&w, 1009));
+	assert_int_equal(w.port[1].depth_pkts, 3);
+	assert_null(take_at(&w, 1010));
+	assert_int_equal(w.port[1].depth_pkts, 0);
+	assert_int_equal(w.port[1].stats.drops, 3);
+	assert_int_equal(w.port[1].storm_cnt, 1);
+	assert_int_equal(w.sw.buffer.used, 0);
+	assert_true(w.port[1].pull_at == VB_NEVER);
+	/* The sender, which had been paused for it, goes on. */
+	assert_true(take(&w, 0)->pause_on);
+	assert_false(take(&w, 0)->pause_on);
+	(void)give(&w, 0, 1, 0, 100);
+	assert_null(take_at(&w, 1500));
+	assert_int_equal(w.port[1].stats.drops, 4);
+	assert_int_equal(w.port[1].storm_cnt, 1);
+	pause(&w, false, 2000);
+	f = give(&w, 0, 1, 0, 100);
+	assert_ptr_equal(take_at(&w, 2000), f);
+	/* The next pause has its own time. */
+	pause(&w, true, 3000);
+	(void)give(&w, 0, 1, 0, 100);
+	assert_null(take_at(&w, 3999));
+	assert_int_equal(w.port[1].storm_cnt, 1);
+	assert_null(take_at(&w, 4000));
+	assert_int_equal(w.port[1].storm_cnt, 2);
+	vb_frame_pool_destroy(&w.pool);
+}
+
+static void watchdog__that_ignores_sends_in_spite_of_a_pause(void **state)
+{
+	static struct world w;
+	struct vb_switch_config cfg = roomy;
+	struct vb_frame *first, *second;
+
+	(void)state;
+	cfg.buffer.lossless = 1;
+	cfg.watchdog = 1000;
+	cfg.storm_action = VB_STORM_IGNORE;
+	assert_int_equal(world_open(&w, &cfg), 0);
+	pause(&w, true, 0);
+	first = give(&w, 0, 1, 0, 100);
+	second = give(&w, 0, 1, 0, 100);
+	assert_null(take_at(&w, 999));
+	assert_ptr_equal(take_at(&w, 1000), first);
+	assert_ptr_equal(take_at(&w, 5000), second);
+	assert_int_equal(w.port[1].storm_cnt, 1);
+	assert_int_equal(w.port[1].stats.drops, 0);
+	assert_int_equal(w.port[1].stats.paused_ns, 1000);
+	vb_frame_pool_destroy(&w.pool);
+}
+
 static void memory__smaller_than_what_ports_keep_is_refused(void **state)
 {
 	static struct world w;
@@ -248,6 +368,9 @@ int main(void)
 	    cmocka_unit_test(queue__that_is_full_drops),
 	    cmocka_unit_test(frame__is_marked_in_a_long_queue),
 	    cmocka_unit_test(sender__is_paused_and_resumed),
+	    cmocka_unit_test(frame__is_marked_by_the_queue_it_leaves),
+	    cmocka_unit_test(watchdog__drops_at_a_port_paused_for_too_long),
+	    cmocka_unit_test(watchdog__that_ignores_sends_in_spite_of_a_pause),
 	    cmocka_unit_test(memory__smaller_than_what_ports_keep_is_refused),
 	};
 

@@ -73,6 +73,8 @@ void vb_sim_print(FILE *f, const struct vb_report *r, double seconds)
 		r->depth_max, r->depth_mean);
 	fprintf(f, "marked         %" PRIu64 " packets; paused %" PRIu64 " times, %.1f us\n",
 		r->marks, r->pauses, (double)r->paused_ns / 1e3);
+	if (r->storms)
+		fprintf(f, "storms         %" PRIu64 " pauses that were too long\n", r->storms);
 	fprintf(f,
 		"events         %" PRIu64
 		" in %.2f s of processor time: %.2f million packet-hops/s, %.2f million events/s\n",
@@ -111,6 +113,7 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 	    {"marked", r->marks},
 	    {"pauses", r->pauses},
 	    {"paused_ns", r->paused_ns},
+	    {"storms", r->storms},
 	    {"depth_max_bytes", r->depth_max},
 	    {"depth_mean_bytes", r->depth_mean},
 	    {"group_messages", r->group_sent},

@@ -36,6 +36,10 @@ static const struct key_name routings[] = {
 
 static const struct key_name ties[] = {{"hash", 0}, {"random", 1}, {NULL, 0}};
 
+static const struct key_name ecn_places[] = {{"enqueue", 0}, {"dequeue", 0xff}, {NULL, 0}};
+static const struct key_name storm_actions[] = {
+    {"drop", VB_STORM_DROP}, {"ignore", VB_STORM_IGNORE}, {NULL, 0}};
+
 const struct key vb_scenario_switch_keys[] = {
     SWITCH_BYTES("buffer", buffer.bytes),
     SWITCH_BYTES("reserve", buffer.reserve_bytes),
@@ -46,6 +50,7 @@ const struct key vb_scenario_switch_keys[] = {
     SWITCH_BYTES("headroom", buffer.headroom_bytes),
     SWITCH_BYTES("queue", queue_bytes),
     {"ecn", KEY_BITS, OF_SWITCH(ecn), 0, 0, NULL, NULL, NULL},
+    {.name = "ecn-at", .kind = KEY_NAME8, .offset = OF_SWITCH(ecn_out), .names = ecn_places},
     SWITCH_BYTES("kmin", red.kmin),
     SWITCH_BYTES("kmax", red.kmax),
     {"pmax", KEY_SHARE, OF_SWITCH(red.pmax_ppm), 0, 1000000, NULL, NULL, NULL},
@@ -60,12 +65,16 @@ const struct key vb_scenario_switch_keys[] = {
      .kind = KEY_NAME8,
      .offset = OF_SWITCH(multipath.random_ties),
      .names = ties},
+    {"pfc-watchdog", KEY_TIME, OF_SWITCH(watchdog), 0, 1000 * VB_SEC, NULL, NULL, NULL},
+    {.name = "pfc-watchdog-action",
+     .kind = KEY_NAME8,
+     .offset = OF_SWITCH(storm_action),
+     .names = storm_actions},
     {.name = NULL},
 };
 
 /* Keys of one way of routing say nothing about others. */
-int vb_scenario_check_switch(struct reader *r, const yaml_node_t *map,
-			     const struct vb_switch_config *sw)
+int vb_scenario_check_switch(struct reader *r, const yaml_node_t *map, struct vb_switch_config *sw)
 {
 	static const struct {
 		const char *key, *routing;
@@ -74,12 +83,18 @@ int vb_scenario_check_switch(struct reader *r, const yaml_node_t *map,
 		 {"flowlets", "flowlet", VB_MULTIPATH_FLOWLET},
 		 {"adaptive-step", "adaptive", VB_MULTIPATH_ADAPTIVE},
 		 {"adaptive-ties", "adaptive", VB_MULTIPATH_ADAPTIVE}};
+	const yaml_node_t *node;
 
 	for (uint32_t i = 0; i < sizeof t / sizeof t[0]; i++) {
-		const yaml_node_t *node = reader_member(r, map, t[i].key);
-
+		node = reader_member(r, map, t[i].key);
 		if (node && sw->multipath.kind != t[i].kind)
 			return reader_fail(r, node, "%s takes routing: %s", t[i].key, t[i].routing);
 	}
-	return 0;
+	/* 0xff until here: all that marks does so as packets leave. */
+	sw->ecn_out &= sw->ecn;
+	sw->ecn &= (uint8_t)~sw->ecn_out;
+	node = reader_member(r, map, "pfc-watchdog-action");
+	return node && !sw->watchdog
+		   ? reader_fail(r, node, "pfc-watchdog-action takes pfc-watchdog")
+		   : 0;
 }

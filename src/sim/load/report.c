@@ -140,6 +140,7 @@ static void sum_network(struct vb_report *r, const struct vb_sim *sim)
 		r->marks += st.marks;
 		r->faults += st.faults;
 		r->pauses += st.pauses_sent;
+		r->storms += vb_sim_port_storms(sim, i);
 		r->paused_ns += st.paused_ns;
 		if (st.depth_max > r->depth_max)
 			r->depth_max = st.depth_max;

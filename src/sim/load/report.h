@@ -34,6 +34,7 @@ struct vb_report {
 	struct vb_spread slowdown_of_bin[VB_REPORT_BINS]; /* thousandths, too */
 	struct vb_counters counters;                      /* sums over all hosts */
 	uint64_t drops, marks, faults, pauses, paused_ns;
+	uint64_t storms; /* pauses that a watchdog has found too long */
 	/* Messages to groups; those that members should have received, and have. */
 	uint64_t group_sent, group_due, group_received;
 	uint64_t depth_max;  /* bytes, the fullest port */
