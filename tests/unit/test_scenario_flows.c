@@ -301,16 +301,16 @@ static void past_take(void *ctx, const struct vb_flow *f)
 	p->cnt++;
 }
 
-static void report_run(struct vb_report *r, const char *flows, struct past *past)
+static void report_run(struct vb_report *r, const char *flows, const char *cable, struct past *past)
 {
 	static struct vb_scenario sc;
 	struct vb_scenario_run run;
 	char text[512], err[1024] = "";
 
 	snprintf(text, sizeof text,
-		 "%stopology: {hosts: 8}\nfaults: {do: loss=1e-3}\ntransport: {timeout: 6}\n"
+		 "%stopology: {hosts: 8%s}\nfaults: {do: loss=1e-3}\ntransport: {timeout: 6}\n"
 		 "workload: {shape: file, file: f}\n",
-		 flows);
+		 flows, cable);
 	if (input_open(&sc, &run, text, err, sizeof err))
 		fail_msg("%s", err);
 	vb_load_watch_past(run.load, past_take, past);
@@ -349,25 +349,32 @@ static void check_spread(const struct vb_spread *a, const struct vb_spread *b)
 	check_near(a->p999, b->p999);
 }
 
-/* A run with records for a hundredth of its flows is the same, and says the same of them. */
-static void load__flows_that_are_over_give_their_records_away(void **state)
+/* 3000 flows; the rates of flows go up with their sizes. */
+static void write_many(bool ascend)
 {
-	static struct past few_past, all_past;
-	struct vb_report few, all;
 	char path[256];
 	FILE *f;
 
-	(void)state;
 	input_path(path, sizeof path, "f");
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fprintf(f, "3000\n");
 	for (unsigned i = 0; i < 3000; i++)
 		fprintf(f, "%u %u 3 100 %u %u.%06u\n", i % 8, (i + 1 + i / 8 % 7) % 8,
-			1 + i * i % 60000, i / 100000, 10 * i % 1000000);
+			ascend ? 1 + 20 * i : 1 + i * i % 60000, i / 100000, 10 * i % 1000000);
 	assert_int_equal(fclose(f), 0);
-	report_run(&few, "flows: 30\n", &few_past);
-	report_run(&all, "", &all_past);
+}
+
+/* A run with records for a hundredth of its flows is the same, and says the same of them. */
+static void load__flows_that_are_over_give_their_records_away(void **state)
+{
+	static struct past few_past, all_past;
+	struct vb_report few, all;
+
+	(void)state;
+	write_many(false);
+	report_run(&few, "flows: 30\n", "", &few_past);
+	report_run(&all, "", "", &all_past);
 	assert_int_equal(few_past.cnt, 2970);
 	assert_int_equal(all_past.cnt, 0);
 	assert_int_equal(few.flows, 3000);
@@ -384,6 +391,49 @@ static void load__flows_that_are_over_give_their_records_away(void **state)
 		check_spread(&few.slowdown_of_size[i], &all.slowdown_of_size[i]);
 	for (uint32_t i = 0; i < VB_REPORT_BINS; i++)
 		check_spread(&few.slowdown_of_bin[i], &all.slowdown_of_bin[i]);
+	/* Rates of more than 20 bits, after lower ones. */
+	write_many(true);
+	memset(&few_past, 0, sizeof few_past);
+	memset(&all_past, 0, sizeof all_past);
+	report_run(&few, "flows: 30\n", ", cable: {rate: 10Tbps, delay: 0ns}", &few_past);
+	report_run(&all, "", ", cable: {rate: 10Tbps, delay: 0ns}", &all_past);
+	assert_uint_in_range(few.jain_ppm, all.jain_ppm - 500, all.jain_ppm + 500);
+}
+
+/* A SEND of UD that is lost may still come: its flow keeps record and connection. */
+static void load__flows_that_lost_a_datagram_keep_their_records(void **state)
+{
+	static struct vb_scenario sc;
+	struct vb_scenario_run run;
+	char err[1024] = "", path[256];
+	uint32_t lost = 0;
+	FILE *f;
+
+	(void)state;
+	input_path(path, sizeof path, "f");
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "src,dst,bytes,start\n");
+	for (unsigned i = 0; i < 100; i++)
+		fprintf(f, "0,1,3000,%uus\n", 10 * i);
+	assert_int_equal(fclose(f), 0);
+	if (input_open(&sc, &run,
+		       "flows: 10\ntransport: {type: ud}\n"
+		       "faults: {host: 0, do: \"loss=1:first=1,loss=1:nth=50\"}\n"
+		       "workload: {shape: file, file: f}\n",
+		       err, sizeof err))
+		fail_msg("%s", err);
+	assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
+	assert_int_equal(vb_load_failure(run.load), 0);
+	assert_int_equal(vb_load_past_cnt(run.load), 90);
+	for (uint32_t i = 0; i < 10; i++) {
+		const struct vb_flow *w = vb_load_flow(run.load, i);
+
+		assert_true(w->done != VB_NEVER);
+		lost += w->delivered == VB_NEVER;
+	}
+	assert_int_equal(lost, 2);
+	vb_scenario_close(&run);
 }
 
 /* Flows that run keep theirs: one too many at once ends the run as one too many in all does. */
@@ -438,6 +488,7 @@ int main(void)
 	    cmocka_unit_test(scenario__says_what_is_wrong_with_a_list),
 	    cmocka_unit_test(scenario__sends_with_the_classes_of_a_list),
 	    cmocka_unit_test(load__flows_that_are_over_give_their_records_away),
+	    cmocka_unit_test(load__flows_that_lost_a_datagram_keep_their_records),
 	    cmocka_unit_test(load__flows_at_once_have_room),
 	    cmocka_unit_test(load__list_that_ends_early_is_a_failure),
 	};
