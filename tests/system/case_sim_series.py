@@ -30,7 +30,7 @@ def simulate(context, folder, scenario, *options, status=0):
         f.write(scenario)
     p = subprocess.run([context.verbena, "sim", path, "--out", folder, *options], capture_output=True, text=True, timeout=100)
     need(p.returncode == status, f"exit status {p.returncode}\n{p.stdout}{p.stderr}")
-    return p.stdout if status == 0 else p.stderr
+    return p.stderr if status == 1 else p.stdout
 
 
 def rows(folder, name):
@@ -89,7 +89,7 @@ workload:
   - {shape: single, from: 3, to: 5, bytes: 200kB, traffic-class: 2, start: 33us}
   - {shape: single, from: 2, to: 5, bytes: 900MB, start: 1ms}
 faults:
-  - {cable: 5, do: "loss=1e-3"}
+  - {cable: 5, do: "loss=1e-3,dup=1%"}
 """
 RECORD = """record:
   series: all
@@ -144,6 +144,8 @@ def _(context):
         check_grid(of_lane, ("cable", "from", "lane"), 20000, end)
         need(total(of_flow, "cnps") == summary["counters"]["rp_cnp_handled"] > 0, summary["counters"])
         slowed = [r for r in of_flow if r["cc_rate_bps"] and int(r["cc_rate_bps"]) < 24e9]
+        need({r["flow"] for r in slowed} >= {"0", "3"}, "the QP at the other end of a READ is slowed down")
+        need(all(int(r["paused_ns"]) <= 20000 for r in of_lane), "no priority is held for longer than the interval")
         need(slowed and all(0 < float(r["alpha"]) <= 1 and int(r["cc_target_bps"]) >= int(r["cc_rate_bps"]) for r in slowed), "DCQCN")
         need(all(4000 < int(r["rtt_ns"]) < 500000 for r in of_flow if r["rtt_ns"]), "RTT")
         need(sum(bool(r["rtt_ns"]) for r in of_flow) > 20, "RTT is measured")
@@ -225,30 +227,36 @@ record: {series: [rate, rtt], every: 70us, groups: [{name: late, flows: [40-59]}
 @case("sim-series.infiniband", seconds=20)
 def _(context):
     """Of InfiniBand: the buffers of lanes, waiting for credits, FECN and BECN, as lanes.csv and summary.json count them."""
-    scenario = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scenarios", "ib", "victim-congestion.yaml")
-    with open(scenario, encoding="utf-8") as f:
-        text = f.read()
-    with tempfile.TemporaryDirectory() as folder:
-        plain = simulate(context, folder, text)
-        out = simulate(context, folder, text, "--series", "queue,marks,pauses,cnps,utilisation,drops", "--every", "50us")
-        need(digest_of(out) == digest_of(plain), out)
-        need(not os.path.exists(os.path.join(folder, "group_series.csv")), "no group")
-        summary, lanes, ports = summary_of(folder), rows(folder, "lanes.csv"), rows(folder, "ports.csv")
-        of_port, of_lane = rows(folder, "port_series.csv"), rows(folder, "lane_series.csv")
-        need(total(of_port, "marks") == summary["infiniband"]["fecn"] > 0, "FECN")
-        need(total(of_port, "becns") == summary["infiniband"]["becn"] > 0, "BECN")
-        need(total(of_port, "credit_wait_ns") == summary["infiniband"]["credit_wait_ns"] > 0, "credits")
-        for p in lanes:
-            where = {"cable": p["cable"], "from": p["from"], "lane": p["lane"]}
-            mine = [r for r in of_lane if all(r[k] == v for k, v in where.items())]
-            need(total(mine, "tx_bytes") == int(p["bytes"]), p)
-            need(max((int(r["buffer_max_blocks"]) for r in mine), default=0) == int(p["buffer_max_blocks"]), p)
-        for p in ports:
-            mine = [r for r in of_port if (r["cable"], r["from"]) == (p["cable"], p["from"])]
-            need(max(int(r["queue_max_bytes"]) for r in mine) == int(p["depth_max_bytes"]), p)
-            # The flow control packets of the idle time at the end are in ports.csv only.
-            of_lanes = total(of_lane, "tx_bytes", cable=p["cable"], **{"from": p["from"]})
-            need(of_lanes < total(mine, "tx_bytes") <= int(p["bytes"]), p)
+    folder_of = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scenarios", "ib")
+    for name, status in (("victim-congestion.yaml", 0), ("damage.yaml", 0), ("ring-deadlock.yaml", 4)):
+        with open(os.path.join(folder_of, name), encoding="utf-8") as f:
+            text = f.read()
+        with tempfile.TemporaryDirectory() as folder:
+            plain = simulate(context, folder, text, status=status)
+            out = simulate(context, folder, text, "--series", "queue,marks,pauses,cnps,utilisation,drops", "--every", "50us",
+                           status=status)
+            need(digest_of(out) == digest_of(plain), out)
+            need(not os.path.exists(os.path.join(folder, "group_series.csv")), "no group")
+            check_links(folder, name == "victim-congestion.yaml")
+
+
+def check_links(folder, is_congested):
+    summary, lanes, ports = summary_of(folder), rows(folder, "lanes.csv"), rows(folder, "ports.csv")
+    of_port, of_lane = rows(folder, "port_series.csv"), rows(folder, "lane_series.csv")
+    for ours, theirs in (("marks", "fecn"), ("becns", "becn"), ("credit_wait_ns", "credit_wait_ns")):
+        need(total(of_port, ours) == summary["infiniband"][theirs], ours)
+        need(total(of_port, ours) > 0 or not is_congested, ours)
+    need(all(int(r["credit_wait_ns"]) <= 50000 for r in of_port), "no port waits for longer than the interval")
+    for p in lanes:
+        mine = [r for r in of_lane if all(r[k] == p[k] for k in ("cable", "from", "lane"))]
+        need(total(mine, "tx_bytes") == int(p["bytes"]), p)
+        need(max((int(r["buffer_max_blocks"]) for r in mine), default=0) == int(p["buffer_max_blocks"]), p)
+    for p in ports:
+        mine = [r for r in of_port if (r["cable"], r["from"]) == (p["cable"], p["from"])]
+        need(max(int(r["queue_max_bytes"]) for r in mine) == int(p["depth_max_bytes"]), p)
+        # The flow control packets of the idle time at the end are in ports.csv only.
+        of_lanes = total(of_lane, "tx_bytes", cable=p["cable"], **{"from": p["from"]})
+        need(of_lanes < total(mine, "tx_bytes") <= int(p["bytes"]), p)
 
 
 @case("sim-series.options", seconds=20)

@@ -134,6 +134,27 @@ static void flow__of_one_packet(void **state)
 	close_run(&r);
 }
 
+/* The first packet is lost and sent again: which of both an answer is for cannot be known, so its
+ * time is none. The next flow on the connection is measured. */
+static void rtt__of_what_was_sent_again(void **state)
+{
+	static struct run r;
+	char text[4096];
+
+	(void)state;
+	open_run(&r, PAIR "workload:\n"
+			  "  - {shape: single, from: 0, to: 1, bytes: 1000}\n"
+			  "  - {shape: single, from: 0, to: 1, bytes: 1000, start: 500ms}\n"
+			  "faults: {cable: 0, do: \"loss=1:dir=tx:nth=1\"}\n"
+			  "record: {series: rtt, every: 500ms}\n");
+	run_all(&r);
+	read_file(&r, "flow_series.csv", text, sizeof text);
+	assert_string_equal(text, "time_ns,flow,src,dst,rtt_ns\n"
+				  "500000000,0,0,1,\n"
+				  "500003184,1,0,1,3184\n");
+	close_run(&r);
+}
+
 /* The same of the port: a frame counts where it begins, so its 1098 ns are more than the interval.
  * There are rows until the last packet has come, and none of the timers behind it. */
 static void port__of_one_packet(void **state)
@@ -246,9 +267,9 @@ static void begin__refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(flow__of_one_packet), cmocka_unit_test(port__of_one_packet),
-	    cmocka_unit_test(run__is_the_same),    cmocka_unit_test(group__has_percentiles),
-	    cmocka_unit_test(begin__refuses),
+	    cmocka_unit_test(flow__of_one_packet),         cmocka_unit_test(port__of_one_packet),
+	    cmocka_unit_test(rtt__of_what_was_sent_again), cmocka_unit_test(run__is_the_same),
+	    cmocka_unit_test(group__has_percentiles),      cmocka_unit_test(begin__refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
