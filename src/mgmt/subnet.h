@@ -18,7 +18,7 @@
 #include "mgmt/pma.h"
 #include "mgmt/sma.h"
 #include "mgmt/trap.h"
-#include "wire/path.h"
+#include "wire/ib/hop.h"
 
 #include <stddef.h>
 
@@ -88,9 +88,7 @@ struct vb_subnet {
 	void *count_ctx;
 	/* A MAD has left by port @out, whose cable leads away. NULL: no cable does. */
 	void (*leave)(void *ctx, struct vb_subnet_place out, const struct vb_subnet_mad *m);
-	/* The LID of the port with this GID that is away, 0: none is. NULL: no cable leads there.
-	 */
-	uint16_t (*far_lid)(const void *ctx, uint64_t prefix, uint64_t guid);
+	const struct vb_far_routers *far; /* ports that are away. NULL: no cable leads there */
 	void *away_ctx;
 	/* A MAD, as it is on the link, has left by port @out, and has come to port @in. Either is
 	 * NULL: it was not seen there. NULL: nobody looks. */

@@ -29,29 +29,41 @@ Switch 8 "S-B"
 Ca 1 "H-0003"
 Ca 1 "H-0001"
 """
+# It has a router, too.
+THIRD = """
+Switch 8 "S-C"
+[1] "H-0004"[1]
+[2] "H-0005"[1]
+[8] "R-0001"[1]
+Ca 1 "H-0004"
+Ca 1 "H-0005"
+Rt 2 "R-0001"
+"""
 JOIN = ("R-0000", "2", "jb", "S-B", "8")
+PREFIX_C = 0xfec0000000000003
 CLIENT_IP, SERVER_IP = "10.1.0.2", "10.2.0.2"
 # EDR slowed down to 5 Gb/s.
 SLOW = ("--real-time", "20")
 
 
 class Beside:
-    """Two fabrics, for those who do not ask in which of them a node is."""
+    """Two fabrics or more, for those who do not ask in which of them a node is: ja, jb, ..."""
 
-    def __init__(self, context, *options, prefixes=(), slow=SLOW, parts=("1", "2")):
-        self.context, self.fabrics = context, []
+    def __init__(self, context, *options, prefixes=(), texts=(FIRST, SECOND)):
+        self.context, self.fabrics, self.texts = context, [], texts
         try:
-            for name, text, part, prefix in (("ja", FIRST, parts[0], prefixes[:1]), ("jb", SECOND, parts[1], prefixes[1:])):
-                own = (*options, *slow, *(("--part", part) if part else ()), *(("--prefix", hex(prefix[0])) if prefix else ()))
+            for i, text in enumerate(texts):
+                name = "j" + "abc"[i]
+                own = (*options, *SLOW, "--part", str(i + 1), *(("--prefix", hex(prefixes[i])) if prefixes else ()))
                 self.fabrics.append(Fabric(context, name, write(context, f"{name}.net", text), *own))
         except BaseException:
             self.end()
             raise
-        self.a, self.b = self.fabrics
+        self.a, self.b = self.fabrics[:2]
         self.host, self.name = self.a.host, self.a.name
 
     def of(self, node):
-        return self.b if node in SECOND else self.a
+        return next(f for f, text in zip(self.fabrics, self.texts) if f'"{node}"' in text)
 
     def at(self, node, *command, **options):
         return self.of(node).at(node, *command, **options)
@@ -81,6 +93,20 @@ class Beside:
         while not (SERVER_IP in self.fabric("ja", "show") and CLIENT_IP in self.fabric("jb", "show")):
             need(time.monotonic() < end, self.fabric("ja", "show") + self.fabric("jb", "show"))
             time.sleep(0.05)
+        self.await_path(CLIENT, SERVER)
+        self.await_path(SERVER, CLIENT)
+
+    def path(self, one, other):
+        """The PathRecord from a node to another one; empty: the manager has none."""
+        out = self.run(one, "saquery", "PR", "--sgid", gid_of(self, one), "--dgid", gid_of(self, other), status=None)
+        return out if re.search(r"hop_flow_raw\.+0xFF$|hop_limit\.+255", out, re.M | re.I) else ""
+
+    def await_path(self, one, other, is_there=True):
+        """The manager has heard which router leads there, and has swept."""
+        end = time.monotonic() + 30
+        while bool(self.path(one, other)) != is_there:
+            need(time.monotonic() < end, f"the path from {one} to {other}: {self.path(one, other)}")
+            time.sleep(0.1)
 
     def pid(self, name):
         """The process of a fabric."""
@@ -112,13 +138,10 @@ def fabrics_that_a_router_joins(context):
         for one, there, away in ((CLIENT, "H-0000", "H-0003"), (SERVER, "H-0003", "H-0000")):
             out = f.run(one, "ibnetdiscover")
             need('"R-0000"' in out and there in out and away not in out, out)
-            other = SERVER if one == CLIENT else CLIENT
-            out = f.run(one, "saquery", "PR", "--sgid", gid_of(f, one), "--dgid", gid_of(f, other))
-            need(re.search(r"hop_flow_raw\.+0xFF$|hop_limit\.+255", out, re.M | re.I), out)
         for server, client in BY_IP:
             connect(f, server, client, SERVER_IP)
         connect(f, "ucmatose -f gid -b S -c 4 -C 10", "ucmatose -f gid -s S -c 4 -C 10", gid_of(f, SERVER))
-        turned = Turned(f)
+        turned = Roles(f, CLIENT, SERVER)
         for server, client in BY_IP[:4]:
             connect(turned, server, client, CLIENT_IP)
         need(drops(f, context, "not routed") == 0 and drops(f, context, "at the end of their hop limit") == 0, f.fabric("ja", "show"))
@@ -126,14 +149,47 @@ def fabrics_that_a_router_joins(context):
         f.end()
 
 
-class Turned:
-    """The same fabrics with the server in the first one."""
+class Roles:
+    """The same fabrics with server and client at other nodes."""
 
-    def __init__(self, f):
-        self.f, self.host, self.name = f, f.host, f.name
+    def __init__(self, f, server, client):
+        self.f, self.host, self.role = f, f.host, {SERVER: server, CLIENT: client}
 
     def at(self, node, *command, **options):
-        return self.f.at({CLIENT: SERVER, SERVER: CLIENT}.get(node, node), *command, **options)
+        return self.f.at(self.role.get(node, node), *command, **options)
+
+
+@case("subnet.router.joined_row", seconds=400)
+def fabrics_in_a_row(context):
+    """Three fabrics, of which the one in the middle has a router to each of the others: data crosses one router or both, and each
+    manager has heard which router leads where, so that answers come from where the packets went. FAB-06, FAB-07, FAB-56"""
+    f = Beside(context, "--sm", prefixes=(PREFIX_A, PREFIX_B, PREFIX_C), texts=(FIRST, SECOND, THIRD))
+    try:
+        f.join()
+        f.await_joined()
+        need(not f.path(CLIENT, "H-0005"), "there is a path before there is a router")
+        f.fabric("jc", "join", "R-0001", "2", "jb", "S-B", "7")
+        f.await_state("R-0001", 2, "ACTIVE")
+        nodes = {CLIENT: CLIENT_IP, SERVER: SERVER_IP, "H-0005": "10.3.0.2"}
+        for one in nodes:
+            for other in nodes:
+                if one != other:
+                    f.await_path(one, other)
+        # The middle one has two routers, and a path by the right one.
+        dlids = {to: re.search(r"dlid\.+(\d+)$", f.path(SERVER, to), re.M)[1] for to in (CLIENT, "H-0005")}
+        need(len(set(dlids.values())) == 2, dlids)
+        for server, client in ((SERVER, CLIENT), (CLIENT, SERVER), ("H-0005", SERVER), (SERVER, "H-0005"), ("H-0005", CLIENT),
+                               (CLIENT, "H-0005")):
+            for pair in (("rping -s -a S -C 20 -V", "rping -c -a S -C 20 -V"), ("udaddy -b S -c 2 -C 10", "udaddy -s S -c 2 -C 10")):
+                connect(Roles(f, server, client), *pair, nodes[server])
+        shown = f.fabric("ja", "show") + f.fabric("jc", "show")
+        need(not re.search("not routed|hop limit", shown), shown)
+        # A router that leads nowhere any more is taken out of the managers' routes.
+        f.fabric("jb", "untunnel", "S-B", "7")
+        f.await_path(SERVER, "H-0005", is_there=False)
+        connect(f, "rping -s -a S -C 20 -V", "rping -c -a S -C 20 -V", SERVER_IP)
+    finally:
+        f.end()
 
 
 @case("subnet.router.joined_lids", seconds=300)

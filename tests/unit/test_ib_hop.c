@@ -114,6 +114,46 @@ static void hop__leads_to_the_subnet(void **state)
 	assert_int_equal(go(1, 1, P(D), 0x77, 9), VB_HOP_NO_ROUTE);
 }
 
+static uint16_t far_lid_of(const void *ctx, uint64_t prefix, uint64_t guid)
+{
+	(void)ctx;
+	return prefix == P(0xc) && guid == 0x99 ? 0x99 : 0;
+}
+
+/* FAB-06: routers of other fabrics are on the way as well, where they are in one of the subnets
+ * here; so are ports there. */
+static void hop__leads_through_other_fabrics(void **state)
+{
+	/* One joins E and a subnet of another fabric, one that and a further one. */
+	const struct vb_router_port first[] = {{P(E), 0x6001, 0x61, true},
+					       {P(0xb), 0x6002, 0x62, true}},
+				    second[] = {{P(0xb), 0x7001, 0x71, true},
+						{P(0xc), 0x7002, 0x72, true}};
+	const struct vb_far_router two[] = {{first, 2}, {second, 2}};
+	const struct vb_far_routers far = {.lid_of = far_lid_of, .router = two, .cnt = 2};
+	struct vb_routers all = routers;
+	struct vb_hop_packet p = {.has_grh = true, .hop_limit = 9, .prefix = P(0xc), .guid = 0x99};
+	struct vb_router_at next;
+
+	(void)state;
+	assert_int_equal(vb_router_hop(&all, (struct vb_router_at){4, 1}, &p, &hop),
+			 VB_HOP_NO_ROUTE);
+	all.far = &far;
+	assert_int_equal(vb_router_hop(&all, (struct vb_router_at){4, 1}, &p, &hop), VB_HOP_ON);
+	expect_hop(3, 0x43, 0x61);
+	assert_int_equal(vb_router_hop(&all, (struct vb_router_at){1, 1}, &p, &hop), VB_HOP_ON);
+	expect_hop(2, 0x12, 0x33);
+	assert_true(vb_routers_find(&all, P(E), P(0xc), &next));
+	assert_int_equal(next.router, 5);
+	assert_int_equal(vb_routers_port(&all, next).guid, 0x6001);
+	assert_true(vb_routers_find(&all, P(0xc), P(A), &next));
+	assert_int_equal(vb_routers_port(&all, next).guid, 0x7002);
+	/* A router here that has a port there finds the LID there. */
+	table[4][2] = second[1];
+	assert_int_equal(vb_router_hop(&all, (struct vb_router_at){4, 1}, &p, &hop), VB_HOP_ON);
+	expect_hop(2, 0x72, 0x99);
+}
+
 /* FAB-06: with a hop limit of 0 or 1 a packet ends at the router, with 2 it goes on. */
 static void hop__limit_ends(void **state)
 {
@@ -264,9 +304,13 @@ static void pass__keeps_what_the_icrc_covers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    H(hop__leads_to_the_subnet), H(hop__limit_ends),
-	    H(hop__what_is_dropped),     H(find__the_router_of_a_subnet),
-	    H(find__is_bounded),         H(pass__keeps_what_the_icrc_covers),
+	    H(hop__leads_to_the_subnet),
+	    H(hop__leads_through_other_fabrics),
+	    H(hop__limit_ends),
+	    H(hop__what_is_dropped),
+	    H(find__the_router_of_a_subnet),
+	    H(find__is_bounded),
+	    H(pass__keeps_what_the_icrc_covers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "link/ib/ib.h"
 #include "link/ib/route.h"
+#include "link/ib/routers.h"
 #include "wire/be.h"
 
 #include "cmocka_env.h"
@@ -176,6 +177,30 @@ static void walk__ends_at_the_router(void **state)
 	expect_end(VB_IB_LOST, R1, 1);
 }
 
+static uint16_t far_lid_of(const void *ctx, uint64_t prefix, uint64_t guid)
+{
+	(void)ctx;
+	return prefix == PREFIX_B && guid == 0x99 ? 0x99 : 0;
+}
+
+/* FAB-06: a port of another fabric, of which a tunnel tells, has a way: as far as the tunnel. */
+static void walk__to_another_fabric(void **state)
+{
+	const struct vb_far_routers far = {.lid_of = far_lid_of};
+	struct vb_routers all = vb_ib_map_routers(map);
+
+	(void)state;
+	port(R2)->peer = VB_IB_NOWHERE; /* the tunnel is there */
+	key.guid = 0x99;
+	vb_ib_walk_by(map, &all, &key, &r);
+	assert_int_equal(r.fate, VB_IB_NOT_ROUTED);
+	all.far = &far;
+	vb_ib_walk_by(map, &all, &key, &r);
+	assert_int_equal(r.fate, VB_IB_SENT_NOT);
+	assert_int_equal(r.at, R2);
+	assert_int_equal(r.dlid, 0x99);
+}
+
 /* Drops behind the router are counted with the LIDs there. FAB-36 */
 static void walk__barred_behind_the_router(void **state)
 {
@@ -281,9 +306,8 @@ static void send__rewrites_what_arrives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    R(walk__through_a_router),
-	    R(walk__ends_at_the_router),
-	    R(walk__barred_behind_the_router),
+	    R(walk__through_a_router),      R(walk__ends_at_the_router),
+	    R(walk__to_another_fabric),     R(walk__barred_behind_the_router),
 	    R(send__rewrites_what_arrives),
 	};
 

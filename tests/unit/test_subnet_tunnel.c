@@ -221,6 +221,78 @@ static void addresses__are_told(void **state)
 	vb_tunnel_table_clear(&mine, false);
 }
 
+/* The table of @cnt entries comes from the other end. */
+static void peer_tell(const struct vb_tunnel_entry *e, uint32_t cnt, uint32_t version)
+{
+	uint8_t bytes[VB_TUNNEL_CHUNK_LEN + VB_TUNNEL_ENTRIES * VB_TUNNEL_ENTRY_LEN];
+	struct vb_tunnel_table mine = {.alloc = table_alloc, .free = table_free};
+
+	mine.mine.version = version - 1;
+	assert_true(vb_tunnel_table_set(&mine, e, cnt));
+	assert_true(vb_tunnel_table_lacks(&mine, 0, 0, true));
+	peer_send(VB_TUNNEL_TABLE, bytes, vb_tunnel_table_poll(&mine, bytes));
+	both_turn();
+	both_turn();
+	vb_tunnel_table_clear(&mine, false);
+}
+
+static uint64_t told_prefix[VB_HOP_SUBNETS_MAX], told_guid;
+static uint32_t told_cnt, told_times;
+
+/* As a manager in subnet 5 does. */
+static void routes_hear(void *ctx, const struct vb_subnet_routes *r)
+{
+	struct vb_router_at by;
+
+	assert_ptr_equal(ctx, &told_times);
+	told_times++;
+	told_cnt = r->prefix_cnt;
+	memcpy(told_prefix, r->prefix, told_cnt * sizeof told_prefix[0]);
+	told_guid =
+	    vb_routers_find(r->routers, 5, 7, &by) ? vb_routers_port(r->routers, by).guid : 0;
+}
+
+/* FAB-06, FAB-07: routers of other fabrics are known by their ports, and managers hear to which
+ * subnets they lead; one that the other end has forgotten leads nowhere. */
+static void routers__are_told(void **state)
+{
+	/* Router 0x70 joins 5 and 6, router 0x80 6 and 7; of one port two tunnels tell. A port
+	 * without a LID, and one of no router, lead nowhere. */
+	static const struct vb_tunnel_entry e[] = {
+	    {.prefix = 7, .guid = 0x82, .lid = 4, .router = 0x80},
+	    {.prefix = 6, .guid = 0x72, .lid = 2, .router = 0x70, .hops = 3},
+	    {.prefix = 5, .guid = 0x71, .lid = 1, .router = 0x70},
+	    {.prefix = 6, .guid = 0x72, .lid = 9, .router = 0x70, .hops = 5},
+	    {.prefix = 6, .guid = 0x81, .lid = 3, .router = 0x80},
+	    {.prefix = 8, .guid = 0x83, .lid = 0, .router = 0x80},
+	    {.prefix = 9, .guid = 0x90, .lid = 5}};
+	struct vb_routers all;
+	struct vb_router_at by;
+
+	(void)state;
+	told_times = told_cnt = 0;
+	vb_subnet_daemon_tell_routes(fabric, routes_hear, &told_times);
+	link_await(VB_LINK_INIT);
+	peer_tell(e, sizeof e / sizeof e[0], 1);
+	assert_true(told_times > 0);
+	assert_int_equal(fabric->far.cnt, 2);
+	assert_int_equal(fabric->far_port_cnt, 5);
+	assert_int_equal(told_guid, 0x71);
+	assert_int_equal(told_cnt, 4); /* 5 to 8 */
+	all = vb_subnet_map_routers(fabric);
+	assert_true(vb_routers_find(&all, 6, 5, &by));
+	assert_int_equal(vb_routers_port(&all, by).lid, 2); /* of the nearer word */
+	assert_false(vb_routers_find(&all, 5, 8, &by));
+	/* The second router is gone. */
+	peer_tell(e + 1, 2, 2);
+	assert_int_equal(fabric->far.cnt, 1);
+	assert_int_equal(told_guid, 0);
+	vb_subnet_tunnel_act(tunnel, VB_TUNNEL_LOST, vb_clock_now());
+	both_turn();
+	assert_int_equal(fabric->far.cnt, 0);
+	vb_subnet_daemon_tell_routes(fabric, NULL, NULL);
+}
+
 /* Two fabrics whose nodes have the same GUIDs have no link. */
 static void twins__have_no_link(void **state)
 {
@@ -325,13 +397,10 @@ static void addresses__have_a_form(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(ports__follow_the_other_end),
-	    TEST(links__recover_from_silence),
-	    TEST(addresses__are_told),
-	    TEST(twins__have_no_link),
-	    TEST(nonsense__is_counted),
-	    TEST(tunnels__say_that_they_go),
-	    cmocka_unit_test(addresses__have_a_form),
+	    TEST(ports__follow_the_other_end), TEST(links__recover_from_silence),
+	    TEST(addresses__are_told),         TEST(routers__are_told),
+	    TEST(twins__have_no_link),         TEST(nonsense__is_counted),
+	    TEST(tunnels__say_that_they_go),   cmocka_unit_test(addresses__have_a_form),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,7 +340,7 @@ static void bytes__keep_what_is_said(void **state)
 				    .name = "a switch"},
 			       back;
 	struct vb_tunnel_hdr head = {VB_TUNNEL_MAD, 3, 1, 2, 4, 5, 6}, head_back;
-	struct vb_tunnel_entry e = {1, 2, 3, 4, 5}, e_back;
+	struct vb_tunnel_entry e = {1, 2, 3, 4, 5, 6}, e_back;
 	struct vb_tunnel_chunk c = {9, 20, 7, 1}, c_back;
 	uint8_t bytes[VB_TUNNEL_MAX] = {0}, again[VB_TUNNEL_HELLO_LEN];
 
@@ -365,7 +365,7 @@ static void bytes__keep_what_is_said(void **state)
 	vb_tunnel_entry_emit(&e, bytes + VB_TUNNEL_CHUNK_LEN);
 	vb_tunnel_entry_parse(&e_back, bytes + VB_TUNNEL_CHUNK_LEN);
 	assert_true(e.prefix == e_back.prefix && e.guid == e_back.guid && e.ipv4 == e_back.ipv4 &&
-		    e.lid == e_back.lid && e.hops == e_back.hops);
+		    e.lid == e_back.lid && e.hops == e_back.hops && e.router == e_back.router);
 	vb_tunnel_chunk_emit(&c, bytes);
 	assert_int_equal(
 	    vb_tunnel_chunk_parse(&c_back, bytes, VB_TUNNEL_CHUNK_LEN + VB_TUNNEL_ENTRY_LEN), 0);

@@ -111,9 +111,12 @@ static int serve_fabric(struct vb_subnet_daemon *d, struct vb_managers *m, const
 {
 	int rc;
 
-	if (m)
+	if (m) {
 		vb_managers_start(m, name);
+		vb_subnet_daemon_tell_routes(d, vb_managers_reroute, m);
+	}
 	rc = vb_subnet_daemon_serve(d);
+	vb_subnet_daemon_tell_routes(d, NULL, NULL);
 	if (m)
 		vb_managers_end(m);
 	vb_subnet_daemon_close(d);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,6 @@ struct plan {
 	uint32_t *first, *subnet;
 	uint32_t cnt;    /* of the subnets */
 	uint64_t prefix; /* of the first one; the others count on */
-	bool is_open;    /* other fabrics may be joined */
 };
 
 static uint32_t subnet_at(const struct plan *p, uint32_t node, uint32_t port)
@@ -108,9 +108,6 @@ static int routes_write(const struct plan *p, uint32_t k, const struct vb_manage
 			fprintf(f, "0x%016" PRIx64 " 0x%016" PRIx64 "\n", p->prefix + to,
 				p->topo->node[by.router].port[by.port].guid);
 	}
-	/* All other prefixes: by the first router that the subnet has when somebody asks. */
-	if (p->is_open)
-		fputs("* *\n", f);
 	return fclose(f) ? -errno : 0;
 }
 
@@ -176,8 +173,7 @@ bool vb_managers_prepare(struct vb_managers *all, const struct vb_cmd *cmd,
 		return false;
 	}
 	p.prefix = prefix ? prefix : VB_PREFIX_FIRST;
-	p.is_open = prefix != 0;
-	if (p.cnt > 1 || p.is_open) {
+	if (p.cnt > 1 || prefix) {
 		ok = subnets_prepare(all, cmd, &p);
 	} else {
 		ok = vb_manager_prepare(&all->manager[0], cmd, vb_manager_choose(topo));
@@ -223,6 +219,61 @@ void vb_managers_start(struct vb_managers *all, const char *name)
 	}
 }
 
+/* A line for each prefix that a router of subnet @own leads to; to be freed. NULL: no memory. */
+static char *routes_text(const struct vb_subnet_routes *r, uint64_t own)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	for (uint32_t i = 0; i < r->prefix_cnt; i++) {
+		struct vb_router_at by;
+
+		if (vb_routers_find(r->routers, own, r->prefix[i], &by))
+			fprintf(f, "0x%016" PRIx64 " 0x%016" PRIx64 "\n", r->prefix[i],
+				vb_routers_port(r->routers, by).guid);
+	}
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* In one go, for OpenSM reads it when it likes. */
+static bool routes_replace(const struct vb_manager *m, const char *text)
+{
+	char from[sizeof m->folder + 32], to[sizeof from];
+	FILE *f = file_begin(m, ROUTES_FILE ".new");
+	bool ok = f && fputs(text, f) >= 0;
+
+	ok = f && fclose(f) == 0 && ok;
+	snprintf(from, sizeof from, "%s/" ROUTES_FILE ".new", m->folder);
+	snprintf(to, sizeof to, "%s/" ROUTES_FILE, m->folder);
+	return ok && rename(from, to) == 0;
+}
+
+void vb_managers_reroute(void *ctx, const struct vb_subnet_routes *r)
+{
+	struct vb_managers *all = ctx;
+
+	for (uint32_t i = 0; i < all->cnt; i++) {
+		char *text = all->prefix[i] ? routes_text(r, all->prefix[i]) : NULL;
+
+		if (!text || (all->routes[i] && strcmp(text, all->routes[i]) == 0) ||
+		    !routes_replace(&all->manager[i], text)) {
+			free(text);
+			continue;
+		}
+		free(all->routes[i]);
+		all->routes[i] = text;
+		/* It sweeps, and reads the file then. */
+		if (all->manager[i].pid > 0)
+			(void)kill(all->manager[i].pid, SIGHUP);
+	}
+}
+
 int vb_managers_await(const struct vb_managers *all, uint32_t seconds,
 		      const struct vb_manager **which)
 {
@@ -241,7 +292,10 @@ int vb_managers_await(const struct vb_managers *all, uint32_t seconds,
 
 void vb_managers_end(struct vb_managers *all)
 {
-	for (uint32_t i = 0; i < all->cnt; i++)
+	for (uint32_t i = 0; i < all->cnt; i++) {
 		vb_manager_end(&all->manager[i]);
+		free(all->routes[i]);
+		all->routes[i] = NULL;
+	}
 	all->cnt = 0;
 }

@@ -2,14 +2,14 @@
 /*
  * The OpenSMs that `verbena fabric up --sm` starts: one in each subnet of the fabric. Where there
  * are several subnets, or the user gives the prefix of the first one, each gets a prefix of its
- * own, and its OpenSM the routers that lead to the others (PREFIX ROUTES in opensm(8)). With a
- * prefix of the user's, other fabrics may be joined: paths to prefixes that this fabric does not
- * have lead to whatever router the subnet has then. FAB-07
+ * own, and its OpenSM the routers that lead to the others (PREFIX ROUTES in opensm(8)). Where other
+ * fabrics are joined later, the managers hear which routers lead to the subnets there. FAB-07
  */
 #ifndef VB_CMD_FABRIC_MANAGERS_H
 #define VB_CMD_FABRIC_MANAGERS_H
 
 #include "cmd/fabric/manager.h"
+#include "node/subnet/daemon.h"
 
 /* Subnets that get a manager. */
 #define VB_MANAGERS_MAX 16u
@@ -18,6 +18,7 @@ struct vb_managers {
 	struct vb_manager manager[VB_MANAGERS_MAX];
 	uint64_t guid[VB_MANAGERS_MAX];   /* of the port where it is; 0: the only one needs none */
 	uint64_t prefix[VB_MANAGERS_MAX]; /* of its subnet; 0: OpenSM's default */
+	char *routes[VB_MANAGERS_MAX];    /* what it was told of them; NULL: what it began with */
 	uint32_t cnt;
 };
 
@@ -34,6 +35,10 @@ void vb_managers_connect(struct vb_managers *all);
 
 /* Starts them for fabric @name; they do not outlive the process that calls. */
 void vb_managers_start(struct vb_managers *all, const char *name);
+
+/* The fabric has been joined to others, or no longer is: the managers read their routes again,
+ * where these have changed. @ctx is the managers; a call of vb_subnet_daemon_tell_routes(). */
+void vb_managers_reroute(void *ctx, const struct vb_subnet_routes *r);
 
 /* Waits until all subnets are up, @seconds at most for each. 0, or the result of
  * vb_manager_await() for the manager that failed, which is *which then. */

@@ -33,7 +33,7 @@ void vb_tunnel_table_clear(struct vb_tunnel_table *t, bool keeps_mine)
 static bool entry_eq(const struct vb_tunnel_entry *a, const struct vb_tunnel_entry *b)
 {
 	return a->prefix == b->prefix && a->guid == b->guid && a->ipv4 == b->ipv4 &&
-	       a->lid == b->lid && a->hops == b->hops;
+	       a->lid == b->lid && a->hops == b->hops && a->router == b->router;
 }
 
 static bool list_eq(const struct vb_tunnel_list *l, const struct vb_tunnel_entry *e, uint32_t cnt)

@@ -67,8 +67,7 @@ enum vb_hop_fate vb_subnet_route(struct vb_subnet *s, struct vb_subnet_mad *m, u
 				       .port_cnt = routers_port_cnt,
 				       .port = routers_port,
 				       .lid_of = routers_lid_of,
-				       .far_lid = s->far_lid,
-				       .far_ctx = s->away_ctx};
+				       .far = s->far};
 	struct vb_subnet_port *in = vb_subnet_port(s, m->at);
 	struct vb_path path = path_of(m);
 	const struct vb_hop_packet packet = vb_hop_packet_of(&path);

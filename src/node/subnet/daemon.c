@@ -160,6 +160,7 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 	vb_list_init(&d->seats);
 	vb_list_init(&d->cms);
 	vb_list_init(&d->tunnels);
+	vb_subnet_far_routers_clear(d);
 	d->tunnels_due = VB_NEVER;
 	d->counters_due = VB_NEVER;
 	vb_list_init(&d->gone);
@@ -189,6 +190,14 @@ void vb_subnet_daemon_set_real_time(struct vb_subnet_daemon *d, uint32_t scale)
 {
 	VB_ASSERT_ALL(!d->adapter && scale);
 	d->real_time = scale;
+}
+
+void vb_subnet_daemon_tell_routes(struct vb_subnet_daemon *d,
+				  void (*told)(void *ctx, const struct vb_subnet_routes *r),
+				  void *ctx)
+{
+	d->routes_told = told;
+	d->routes_ctx = ctx;
 }
 
 void vb_subnet_daemon_set_part(struct vb_subnet_daemon *d, uint32_t part)

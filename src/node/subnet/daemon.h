@@ -12,6 +12,15 @@
 #include <stdint.h>
 
 struct vb_subnet_daemon;
+struct vb_routers;
+
+/* The routers that the fabric knows, its own and those of fabrics that are joined to it, and the
+ * prefixes of the subnets that they have ports in. */
+struct vb_subnet_routes {
+	const struct vb_routers *routers;
+	const uint64_t *prefix;
+	uint32_t prefix_cnt;
+};
 
 /* Makes the fabric @name of @topo, which stays the caller's and has to stay as it is. Nobody
  * reaches it yet. Returns 0 or a negative errno with a line in @why. */
@@ -25,6 +34,12 @@ void vb_subnet_daemon_set_real_time(struct vb_subnet_daemon *d, uint32_t scale);
 /* The fabric is part @part, up to 255, of several that are joined by tunnels: its addresses are
  * 10.@part.x.y from now on. */
 void vb_subnet_daemon_set_part(struct vb_subnet_daemon *d, uint32_t part);
+
+/* @told is called while the fabric is served, each time that its tunnels may lead to other subnets
+ * than before. */
+void vb_subnet_daemon_tell_routes(struct vb_subnet_daemon *d,
+				  void (*told)(void *ctx, const struct vb_subnet_routes *r),
+				  void *ctx);
 
 /* Serves until DOWN is called or a signal that ends programs comes. Returns 0 or a negative errno.
  */

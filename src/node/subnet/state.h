@@ -113,6 +113,13 @@ struct vb_subnet_daemon {
 	struct vb_list tunnels;                /* tunnel/tunnel.h... */
 	vb_time tunnels_due;                   /* ... whose next period begins then */
 	bool far_changed;                      /* what they tell of addresses may be another now */
+	struct vb_far_routers far;             /* tunnel/routers.c: their tables... */
+	struct vb_far_router *far_router;
+	struct vb_router_port *far_port;
+	uint32_t far_port_cnt;
+	void (*routes_told)(void *ctx,
+			    const struct vb_subnet_routes *r); /* NULL: nobody wants it */
+	void *routes_ctx;
 	struct vb_subnet_call call;
 };
 
@@ -157,10 +164,13 @@ void vb_subnet_tunnels_step(struct vb_subnet_daemon *d, vb_time now);
 /* tunnel/pass.c: frames that have left the net leave the process. False: there were none. */
 bool vb_subnet_tunnels_send(struct vb_subnet_daemon *d);
 /* tunnel/far.c: the LID of the port behind a tunnel that has this GID, 0: there is none; @ctx is
- * the daemon. A call of struct vb_subnet and of struct vb_routers. */
+ * the daemon. A call of struct vb_far_routers. */
 uint16_t vb_subnet_far_lid(const void *ctx, uint64_t prefix, uint64_t guid);
-/* The routers of the map, with the LIDs that tunnels tell of. The adapter has to be there. */
+/* tunnel/routers.c: the routers of the map and those that tunnels tell of, with the LIDs of ports
+ * there. The adapter has to be there. */
 struct vb_routers vb_subnet_map_routers(const struct vb_subnet_daemon *d);
+/* There are no far ones; before any tunnel is made as well. */
+void vb_subnet_far_routers_clear(struct vb_subnet_daemon *d);
 /* The GID of the port behind a tunnel that has this address, in host order. False:
  * there is none. */
 bool vb_subnet_far_gid(const struct vb_subnet_daemon *d, uint32_t ipv4, uint64_t *prefix,

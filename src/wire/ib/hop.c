@@ -20,6 +20,28 @@ struct search {
 	uint32_t cnt;
 };
 
+static uint32_t routers_end(const struct vb_routers *r)
+{
+	return r->cnt + (r->far ? r->far->cnt : 0);
+}
+
+static uint8_t ports_of(const struct vb_routers *r, uint32_t n)
+{
+	return n < r->cnt ? r->port_cnt(r->ctx, n) : r->far->router[n - r->cnt].port_cnt;
+}
+
+struct vb_router_port vb_routers_port(const struct vb_routers *r, struct vb_router_at at)
+{
+	const struct vb_far_router *far;
+
+	if (at.router < r->cnt)
+		return r->port(r->ctx, at);
+	VB_ASSERT(at.router < routers_end(r));
+	far = &r->far->router[at.router - r->cnt];
+	VB_ASSERT(at.port >= 1 && at.port <= far->port_cnt);
+	return far->port[at.port - 1];
+}
+
 static bool reach_has(const struct search *s, uint32_t cnt, uint64_t prefix)
 {
 	for (uint32_t i = 0; i < cnt; i++)
@@ -31,11 +53,11 @@ static bool reach_has(const struct search *s, uint32_t cnt, uint64_t prefix)
 /* The first port of router @n in one of the first @cnt subnets. 0: it has none. */
 static uint8_t port_within(const struct search *s, uint32_t n, uint32_t cnt)
 {
-	uint8_t ports = s->r->port_cnt(s->r->ctx, n);
+	uint8_t ports = ports_of(s->r, n);
 
 	for (unsigned i = 1; i <= ports; i++) {
 		struct vb_router_port p =
-		    s->r->port(s->r->ctx, (struct vb_router_at){n, (uint8_t)i});
+		    vb_routers_port(s->r, (struct vb_router_at){n, (uint8_t)i});
 
 		if (p.is_up && reach_has(s, cnt, p.prefix))
 			return (uint8_t)i;
@@ -46,11 +68,11 @@ static uint8_t port_within(const struct search *s, uint32_t n, uint32_t cnt)
 /* Router @n leads from all its subnets to those that are in reach. */
 static void reach_extend(struct search *s, uint32_t n)
 {
-	uint8_t ports = s->r->port_cnt(s->r->ctx, n);
+	uint8_t ports = ports_of(s->r, n);
 
 	for (unsigned i = 1; i <= ports; i++) {
 		struct vb_router_at at = {n, (uint8_t)i};
-		struct vb_router_port p = s->r->port(s->r->ctx, at);
+		struct vb_router_port p = vb_routers_port(s->r, at);
 
 		if (!p.is_up || p.prefix == VB_PREFIX_LINK_LOCAL ||
 		    reach_has(s, s->cnt, p.prefix) || s->cnt == VB_HOP_SUBNETS_MAX)
@@ -65,8 +87,8 @@ static bool reach_grow(struct search *s)
 {
 	uint32_t before = s->cnt;
 
-	for (uint32_t n = 0; n < s->r->cnt; n++)
-		if (s->r->port_cnt(s->r->ctx, n) && port_within(s, n, before))
+	for (uint32_t n = 0; n < routers_end(s->r); n++)
+		if (ports_of(s->r, n) && port_within(s, n, before))
 			reach_extend(s, n);
 	return s->cnt > before;
 }
@@ -104,7 +126,7 @@ static bool port_towards(const struct vb_routers *r, uint32_t n, uint64_t to, ui
 		return false;
 	*next = (struct vb_router_at){n, *port};
 	for (uint32_t i = 1; i < s.cnt; i++)
-		if (s.reach[i].prefix == r->port(r->ctx, *next).prefix) {
+		if (s.reach[i].prefix == vb_routers_port(r, *next).prefix) {
 			*next = s.reach[i].by;
 			break;
 		}
@@ -130,7 +152,7 @@ static uint16_t port_lid(const struct vb_routers *r, const struct vb_hop_packet 
 {
 	uint16_t lid = r->lid_of(r->ctx, p->prefix, p->guid);
 
-	return lid == 0 && r->far_lid ? r->far_lid(r->far_ctx, p->prefix, p->guid) : lid;
+	return lid == 0 && r->far ? r->far->lid_of(r->far->ctx, p->prefix, p->guid) : lid;
 }
 
 enum vb_hop_fate vb_router_hop(const struct vb_routers *r, struct vb_router_at in,
@@ -156,6 +178,6 @@ enum vb_hop_fate vb_router_hop(const struct vb_routers *r, struct vb_router_at i
 		return VB_HOP_NO_ROUTE;
 	VB_ASSERT_ALL(out->port >= 1 && out->port <= r->port_cnt(r->ctx, in.router));
 	out->slid = r->port(r->ctx, (struct vb_router_at){in.router, out->port}).lid;
-	out->dlid = next.router == in.router ? port_lid(r, p) : r->port(r->ctx, next).lid;
+	out->dlid = next.router == in.router ? port_lid(r, p) : vb_routers_port(r, next).lid;
 	return out->dlid ? VB_HOP_ON : VB_HOP_NO_ROUTE;
 }

@@ -34,7 +34,23 @@ struct vb_router_at {
 	uint8_t port;
 };
 
-/* All routers of a fabric. Their numbers are below @cnt, which counts other nodes as well. */
+/* A router of another fabric: its ports that carry data, from number 1 on. */
+struct vb_far_router {
+	const struct vb_router_port *port;
+	uint8_t port_cnt;
+};
+
+/* Other fabrics, to which tunnels lead. The answers may be others at each call. */
+struct vb_far_routers {
+	const void *ctx;
+	/* The LID of the port there with this GID. 0: no port has it. */
+	uint16_t (*lid_of)(const void *ctx, uint64_t prefix, uint64_t guid);
+	const struct vb_far_router *router;
+	uint32_t cnt;
+};
+
+/* All routers of a fabric. Their numbers are below @cnt, which counts other nodes as well; those of
+ * other fabrics have numbers from @cnt on. */
 struct vb_routers {
 	const void *ctx; /* of the calls */
 	uint32_t cnt;
@@ -43,9 +59,7 @@ struct vb_routers {
 	struct vb_router_port (*port)(const void *ctx, struct vb_router_at at);
 	/* The LID of the port with this GID. 0: no port has it. */
 	uint16_t (*lid_of)(const void *ctx, uint64_t prefix, uint64_t guid);
-	/* The same for ports of other fabrics, where tunnels lead to some. NULL: none do. */
-	uint16_t (*far_lid)(const void *ctx, uint64_t prefix, uint64_t guid);
-	const void *far_ctx;
+	const struct vb_far_routers *far; /* NULL: there are none */
 };
 
 /* The facts of a packet that a router looks at. */
@@ -69,6 +83,9 @@ struct vb_hop {
 	uint8_t port;        /* of the router */
 	uint16_t slid, dlid; /* of the new LRH */
 };
+
+/* The port of a router of this fabric or another one. */
+struct vb_router_port vb_routers_port(const struct vb_routers *r, struct vb_router_at at);
 
 /* The port of a router in subnet @from that leads to subnet @to over the fewest routers, the first
  * such. False: none leads there. */

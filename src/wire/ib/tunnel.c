@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MAGIC 0x56424654u /* "VBFT" */
-#define VERSION 1
+#define VERSION 2
 
 /* Places in the header. */
 enum {
@@ -36,7 +36,7 @@ enum {
 };
 /* Of a part of a table, and of an entry. */
 enum { TOTAL_AT = 4, FIRST_AT = 8, CNT_AT = 12 };
-enum { ENTRY_GUID_AT = 8, IPV4_AT = 16, LID_AT = 20, ENTRY_HOPS_AT = 22 };
+enum { ENTRY_GUID_AT = 8, IPV4_AT = 16, LID_AT = 20, ENTRY_HOPS_AT = 22, ROUTER_AT = 24 };
 
 void vb_tunnel_hdr_emit(const struct vb_tunnel_hdr *h, uint8_t out[VB_TUNNEL_HDR_LEN])
 {
@@ -160,6 +160,7 @@ void vb_tunnel_entry_emit(const struct vb_tunnel_entry *e, uint8_t out[VB_TUNNEL
 	be32_put(out + IPV4_AT, e->ipv4);
 	be16_put(out + LID_AT, e->lid);
 	out[ENTRY_HOPS_AT] = e->hops;
+	be64_put(out + ROUTER_AT, e->router);
 }
 
 void vb_tunnel_entry_parse(struct vb_tunnel_entry *e, const uint8_t in[VB_TUNNEL_ENTRY_LEN])
@@ -168,5 +169,6 @@ void vb_tunnel_entry_parse(struct vb_tunnel_entry *e, const uint8_t in[VB_TUNNEL
 				      .guid = be64_get(in + ENTRY_GUID_AT),
 				      .ipv4 = be32_get(in + IPV4_AT),
 				      .lid = be16_get(in + LID_AT),
-				      .hops = in[ENTRY_HOPS_AT]};
+				      .hops = in[ENTRY_HOPS_AT],
+				      .router = be64_get(in + ROUTER_AT)};
 }

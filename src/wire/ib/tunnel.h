@@ -22,8 +22,8 @@
 #define VB_TUNNEL_NAME_MAX 64 /* bytes of a node's name */
 #define VB_TUNNEL_HELLO_LEN (36 + VB_TUNNEL_NAME_MAX)
 #define VB_TUNNEL_CHUNK_LEN 16 /* of a part of the table, before its entries */
-#define VB_TUNNEL_ENTRY_LEN 24
-#define VB_TUNNEL_ENTRIES 50u /* in a datagram: it fits an Ethernet frame */
+#define VB_TUNNEL_ENTRY_LEN 32
+#define VB_TUNNEL_ENTRIES 42u /* in a datagram: it fits an Ethernet frame */
 /* The longest packet, LRH through VCRC, and the longest datagram. */
 #define VB_TUNNEL_PACKET_MAX                                                                       \
 	(VB_LRH_LEN + VB_GRH_LEN + VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + 1 + VB_ICRC_LEN +    \
@@ -75,6 +75,9 @@ struct vb_tunnel_entry {
 	uint32_t ipv4;         /* its address, in host order; 0: none */
 	uint16_t lid;          /* 0: none yet */
 	uint8_t hops;          /* tunnels on the way there, from the sender's fabric on */
+	/* The GUID of its node, if that is a router and the port carries data: ports of one router
+	 * have one. FAB-06 */
+	uint64_t router;
 };
 
 void vb_tunnel_hdr_emit(const struct vb_tunnel_hdr *h, uint8_t out[VB_TUNNEL_HDR_LEN]);

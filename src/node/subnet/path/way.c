@@ -170,7 +170,7 @@ static uint16_t router_lid(const struct vb_subnet_daemon *d, uint64_t from, uint
 
 	*leads = vb_routers_find(&all, from, to, &next);
 	if (*leads)
-		return all.port(all.ctx, next).lid;
+		return vb_routers_port(&all, next).lid;
 	for (uint32_t i = 0; i < m->port_cnt; i++) {
 		const struct vb_ib_map_port *p = &vb_ib_map_ports(m)[i];
 

@@ -4,8 +4,6 @@
  * tunnels, and what it has heard. IP addresses and LIDs of far ports are looked for here; a port of
  * this fabric goes before one that a peer tells of. FAB-06, FAB-56
  */
-#include "link/ib/routers.h"
-#include "node/subnet/adapter/adapter.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/tunnel/tunnel.h"
 
@@ -24,6 +22,17 @@ static void draft_add(struct draft *f, const struct vb_tunnel_entry *e)
 		f->e[f->cnt++] = *e;
 }
 
+/* The GUID of the node, if it is a router and the port carries data; else 0. */
+static uint64_t router_of(const struct vb_subnet_daemon *d, struct vb_subnet_place at)
+{
+	const struct vb_topo_node *n = &d->topo->node[at.node];
+	const struct vb_subnet_port *p = &d->subnet.node[at.node].port[at.port];
+
+	return n->type == VB_NODE_ROUTER && at.port && vb_link_may_send(p->link.state, true)
+		   ? n->node_guid
+		   : 0;
+}
+
 static void own_ports(struct vb_subnet_daemon *d, struct draft *f)
 {
 	for (uint32_t i = 0; i < d->subnet.node_cnt; i++)
@@ -36,7 +45,8 @@ static void own_ports(struct vb_subnet_daemon *d, struct draft *f)
 						 .prefix = s->info.prefix,
 						 .guid = s->guid[0],
 						 .ipv4 = vb_subnet_address_of(d, at),
-						 .lid = s->info.lid});
+						 .lid = s->info.lid,
+						 .router = router_of(d, at)});
 		}
 }
 
@@ -128,15 +138,6 @@ uint16_t vb_subnet_far_lid(const void *ctx, uint64_t prefix, uint64_t guid)
 			return e->lid;
 	}
 	return 0;
-}
-
-struct vb_routers vb_subnet_map_routers(const struct vb_subnet_daemon *d)
-{
-	struct vb_routers all = vb_ib_map_routers(d->adapter->map);
-
-	all.far_lid = vb_subnet_far_lid;
-	all.far_ctx = d;
-	return all;
 }
 
 bool vb_subnet_far_gid(const struct vb_subnet_daemon *d, uint32_t ipv4, uint64_t *prefix,

@@ -43,6 +43,7 @@ static void addresses_tell(struct vb_subnet_daemon *d)
 	if (!d->far_changed)
 		return;
 	d->far_changed = false;
+	vb_subnet_far_routers_follow(d);
 	for (struct vb_list *l = d->tunnels.next; l != &d->tunnels; l = l->next)
 		vb_subnet_tunnel_tell(tunnel_of(l));
 }
@@ -78,8 +79,10 @@ static void tunnel_close(struct vb_subnet_tunnel *t)
 	t->watch.fd = -1;
 	vb_list_append(&d->gone, &t->node);
 	d->far_changed = true;
-	if (vb_list_is_empty(&d->tunnels))
+	if (vb_list_is_empty(&d->tunnels)) {
 		d->tunnels_due = VB_NEVER;
+		vb_subnet_far_routers_follow(d);
+	}
 }
 
 static int tunnel_begin(struct vb_subnet_tunnel *t)
@@ -107,7 +110,7 @@ static int tunnel_begin(struct vb_subnet_tunnel *t)
 	t->table.alloc = table_alloc;
 	t->table.free = table_free;
 	d->subnet.leave = vb_subnet_tunnel_leave;
-	d->subnet.far_lid = vb_subnet_far_lid;
+	d->subnet.far = &d->far;
 	d->subnet.away_ctx = d;
 	d->far_changed = true;
 	d->tunnels_due = vb_time_min(d->tunnels_due, vb_clock_now());
@@ -197,4 +200,5 @@ void vb_subnet_tunnels_close(struct vb_subnet_daemon *d)
 		vb_subnet_tunnel_say(t);
 		tunnel_close(t);
 	}
+	vb_subnet_far_routers_clear(d);
 }

@@ -54,6 +54,9 @@ void vb_subnet_tunnel_tell(struct vb_subnet_tunnel *t);
 /* Parts of the table that the other end lacks leave. */
 void vb_subnet_tunnel_send_table(struct vb_subnet_tunnel *t, bool again);
 
+/* routers.c: the routers behind tunnels, and what managers are told of them, follow the tables. */
+void vb_subnet_far_routers_follow(struct vb_subnet_daemon *d);
+
 /* port.c: @events, enum vb_tunnel_event, take effect on the port. */
 void vb_subnet_tunnel_act(struct vb_subnet_tunnel *t, uint32_t events, vb_time now);
 /* A period has gone by. */
