@@ -41,6 +41,7 @@ struct vb_hca {
 	/* By port; cfg.recovery is only how they began. */
 	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
 	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
+	struct vb_cct_port *cct[VB_HCA_PORTS_MAX + 1];  /* by port; NULL: there is none */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	uint32_t qp_cnt, qp_k_next, qp_k_cnt, heap_cap;
 	uint32_t dci_cnt,

@@ -120,6 +120,8 @@ void vb_hca_destroy(struct vb_hca *h)
 		if (h->gsi[i])
 			vb_qp_destroy(h->gsi[i]);
 	}
+	for (int i = 1; i <= VB_HCA_PORTS_MAX; i++)
+		vb_free(h, h->cct[i]);
 	vb_sr_pool_free(h);
 	vb_free(h, h->xrc_pool);
 	vb_key_table_free(h);
@@ -233,6 +235,13 @@ static void note_verdict(const struct vb_hca *h, enum vb_verdict v, const struct
 		note_bad_key(&k->qkey, hdr->deth.qkey, hdr, path);
 }
 
+/* Of a path with CE: on InfiniBand that may mean BECN, and of datagrams it means nothing. */
+static bool is_marked(const struct vb_hdr *hdr, const struct vb_path *path)
+{
+	return !vb_path_has_lid(path) ||
+	       (hdr->fecn && (hdr->opcode & VB_TRANSPORT_MASK) != VB_TRANSPORT_UD);
+}
+
 /* The QP that a packet of @port for @dqpn is for, or NULL. */
 static struct vb_qp *packet_qp(const struct vb_hca *h, uint8_t port, uint32_t dqpn)
 {
@@ -255,7 +264,8 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 	if (v == VB_VERDICT_OK) {
 		struct vb_qp *qp = packet_qp(h, rx->path->port, hdr.dqpn);
 
-		if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
+		if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE &&
+		    is_marked(&hdr, rx->path))
 			vb_count(c, VB_COUNTER_np_ecn_marked_roce_packets);
 		v = qp                             ? vb_qp_deliver(qp, &hdr, rx, now)
 		    : hdr.dqpn == VB_QPN_MULTICAST ? vb_mcast_deliver(h, &hdr, rx, now)

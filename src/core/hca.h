@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "core/bad_key.h"
 #include "core/cc/cc.h"
+#include "core/cc/cct.h"
 #include "core/recover/settings.h"
 #include "core/refusal.h"
 #include "core/types.h"
@@ -54,6 +55,7 @@ struct vb_hca_port {
 	struct vb_counters *counters;     /* NULL: the HCA keeps its own */
 	struct vb_adp_fired *adp_fired;   /* NULL: nobody counts */
 	struct vb_bad_keys *bad_keys;     /* NULL: nobody wants to know */
+	struct vb_cct_events *cct_events; /* the same way */
 	/* A virtual function has no address of its own: packets for its QPs may arrive on this port
 	 * too. 0: none. */
 	uint8_t parent;
@@ -183,6 +185,15 @@ const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port);
 int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settings *set,
 		       vb_time now);
 const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port);
+/*
+ * The same of InfiniBand, where a manager sets it: QPs with indices of their own, and answers to
+ * packets with FECN for those without a peer. NULL: there is none, which is how a port begins.
+ * -EINVAL: vb_cct_check() refuses it, or there cannot be such a port. FAB-47
+ */
+int vb_hca_set_port_cct(struct vb_hca *h, uint8_t port, const struct vb_cct_rules *rules);
+const struct vb_cct_rules *vb_hca_cct(const struct vb_hca *h, uint8_t port); /* or NULL */
+/* Where the index of a QP of the port has been at most. */
+uint16_t vb_hca_cct_index_max(const struct vb_hca *h, uint8_t port);
 /* The controller of a QP, up to date, for reading. */
 const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now);
 /* CC_RATE_MEM of a QP; the algorithm, where it is on, overwrites it at its next step. CC-46 */

@@ -64,9 +64,11 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 		v->peer_inflight = qp->peer->inflight;
 		v->peer_window = qp->hca->cfg.peer_window_bytes;
 	}
-	if (qp->cc.on)
+	if (vb_cc_has_rate(qp))
 		v->rate_bps = vb_cc_bps((uint32_t)qp->cc.ctl.cc_rate << 8,
 					qp->hca->cc[qp->attr.port].cc_clk_hz);
+	else if (qp->cc.cct.on && qp->cc.cct.ccti.index)
+		v->rate_bps = vb_cct_rate(qp);
 	if (req->block == VB_BLOCK_PACE)
 		v->rate_bps = qp->pace.kbps * UINT64_C(1000);
 }
@@ -115,7 +117,7 @@ bool vb_hca_sample(struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_sam
 				     .qpn = qpn,
 				     .psn_una = qp->req.psn_una.v,
 				     .epsn = qp->resp.epsn.v};
-	if (!qp->cc.on)
+	if (!vb_cc_has_rate(qp))
 		return true;
 
 	const struct vb_cc *cc = vb_qp_cc(qp, now);

@@ -181,26 +181,35 @@ int vb_scenario_read_groups(struct reader *r, const yaml_node_t *node, void *at)
 	return reader_list(r, node, at, read_group);
 }
 
+#define MARKS(field) IN(vb_sim_ib_config, congestion.field)
+#define SOURCES(field) IN(vb_sim_ib_config, cct.field)
+
 /* Keys: how packets are marked, and how sources follow. */
 static const struct key congestion_keys[] = {
-    {"threshold", KEY_BYTES32, IN(vb_ib_congestion, threshold), 1, UINT32_MAX, NULL, NULL, NULL},
-    {"marking-rate", KEY_U16, IN(vb_ib_congestion, marking_rate), 0, UINT16_MAX, NULL, NULL, NULL},
-    {"victims", KEY_BOOL, IN(vb_ib_congestion, marks_victims), 0, 0, NULL, NULL, NULL},
-    {"increase", KEY_U16, IN(vb_ib_congestion, increase), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
-    {"limit", KEY_U16, IN(vb_ib_congestion, limit), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
-    {"timer", KEY_TIME, IN(vb_ib_congestion, timer), 1, VB_SEC, NULL, NULL, NULL},
+    {"threshold", KEY_BYTES32, MARKS(threshold), 1, UINT32_MAX, NULL, NULL, NULL},
+    {"marking-rate", KEY_U16, MARKS(marking_rate), 0, UINT16_MAX, NULL, NULL, NULL},
+    {"victims", KEY_BOOL, MARKS(marks_victims), 0, 0, NULL, NULL, NULL},
+    {"per-qp", KEY_BOOL, SOURCES(by_qp), 0, 0, NULL, NULL, NULL},
+    {"increase", KEY_U16, SOURCES(level[0].increase), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
+    {"limit", KEY_U16, SOURCES(limit), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
+    {"timer", KEY_TIME, SOURCES(level[0].timer), 1, VB_SEC, NULL, NULL, NULL},
     {.name = NULL},
 };
 
 static int read_marks(struct reader *r, const yaml_node_t *node, void *at)
 {
-	struct vb_ib_congestion *c = at;
+	struct vb_sim_ib_config *c = at;
+	int bad;
 
-	*c = (struct vb_ib_congestion){
-	    .threshold = 16384, .increase = 1, .limit = VB_CCT_LEN - 1, .timer = 20 * VB_USEC};
+	c->congestion = (struct vb_ib_congestion){.threshold = 16384};
+	c->cct = (struct vb_cct){.limit = VB_CCT_LEN - 1,
+				 .level[0] = {.increase = 1, .timer = 20 * VB_USEC}};
 	for (uint32_t i = 0; i < VB_CCT_LEN; i++)
-		c->cct[i] = (uint16_t)(2u << VB_CCT_SHIFT | i);
-	return reader_map(r, node, congestion_keys, c);
+		c->cct.entry[i] = (uint16_t)(2u << VB_CCT_SHIFT | i);
+	bad = reader_map(r, node, congestion_keys, c);
+	for (uint32_t sl = 1; sl < VB_CCT_LEVELS; sl++)
+		c->cct.level[sl] = c->cct.level[0];
+	return bad;
 }
 
 const struct key vb_scenario_infiniband_keys[] = {
@@ -227,10 +236,7 @@ const struct key vb_scenario_infiniband_keys[] = {
      .kind = KEY_MAP,
      .offset = IN(vb_scenario, ib.weight[VB_ARB_LOW]),
      .map = arbitration_keys},
-    {.name = "congestion",
-     .kind = KEY_CALL,
-     .offset = IN(vb_scenario, ib.congestion),
-     .read = read_marks},
+    {.name = "congestion", .kind = KEY_CALL, .offset = IN(vb_scenario, ib), .read = read_marks},
     NAMED(IN(vb_scenario, ib.enforce), "enforce", enforcements),
     {.name = "partitions", .kind = KEY_CALL, .offset = 0, .read = read_partitions},
     {.name = "sl", .kind = KEY_MAP, .offset = IN(vb_scenario, lane_of_sl), .map = sl_keys},

@@ -47,15 +47,17 @@ void vb_nic_handle_timeout(struct vb_nic *nic, vb_time now)
 	vb_nic_list(nic);
 }
 
-void vb_nic_frame_take(struct vb_nic *nic, const struct vb_frame *f, vb_time now)
+enum vb_verdict vb_nic_frame_take(struct vb_nic *nic, const struct vb_frame *f, vb_time now)
 {
 	struct vb_counters *c = &nic->counters;
 	struct vb_rx rx = vb_frame_rx(f);
+	enum vb_verdict v;
 
 	vb_count(c, VB_COUNTER_port_rcv_packets);
 	vb_count_add(c, VB_COUNTER_port_rcv_data, (f->len + VB_ICRC_LEN) / 4);
-	(void)vb_hca_handle_packet(nic->hca, &rx, now);
+	v = vb_hca_handle_packet(nic->hca, &rx, now);
 	vb_nic_list(nic);
+	return v;
 }
 
 void vb_nic_handle_packet(struct vb_nic *nic, struct vb_frame *f, vb_time now)
@@ -66,7 +68,7 @@ void vb_nic_handle_packet(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 		vb_count(&nic->counters, VB_COUNTER_rx_icrc_encapsulated);
 		vb_count(&nic->counters, VB_COUNTER_port_rcv_errors);
 	} else {
-		vb_nic_frame_take(nic, f, now);
+		(void)vb_nic_frame_take(nic, f, now);
 	}
 	vb_frame_pool_give(nic->group->pool, f);
 }
@@ -98,7 +100,7 @@ struct vb_frame *vb_nic_fetch(struct vb_nic *nic, vb_time now)
 	vb_count_add(&nic->counters, VB_COUNTER_port_xmit_data, (f->len + VB_ICRC_LEN) / 4);
 	/* A packet to a group also goes to the members of this host. IBA 10.5.2 */
 	if (f->to_group)
-		vb_nic_frame_take(nic, f, now);
+		(void)vb_nic_frame_take(nic, f, now);
 	if (frame_goes_out(nic, f))
 		return f;
 	vb_count(&nic->counters, VB_COUNTER_port_xmit_discards);

@@ -60,7 +60,7 @@ void vb_nic_set_link(struct vb_nic *nic, bool up, vb_time now);
 
 /* For both kinds of port: a packet goes into the core, which does not keep it; whether one may be
  * fetched from there, and the next one. */
-void vb_nic_frame_take(struct vb_nic *nic, const struct vb_frame *f, vb_time now);
+enum vb_verdict vb_nic_frame_take(struct vb_nic *nic, const struct vb_frame *f, vb_time now);
 bool vb_nic_may_fetch(const struct vb_nic *nic);
 struct vb_frame *vb_nic_fetch(struct vb_nic *nic, vb_time now);
 

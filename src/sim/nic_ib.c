@@ -8,15 +8,6 @@
 
 #include "base/assert.h"
 
-/* The core answers a packet that it knows as CE with a CNP, which has BECN. FAB-47 */
-static void marks_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
-{
-	if (vb_ib_has_fecn(f))
-		f->path.traffic_class |= VB_ECN_CE;
-	if (vb_ib_has_becn(f))
-		vb_ib_source_becn(nic->ib->source, nic->ib->congestion, f, now);
-}
-
 /* The ICRC is bad behind a good VCRC: a switch has damaged it. Nobody answers. LNK-10 */
 static void damaged_note(struct vb_nic *nic)
 {
@@ -25,15 +16,30 @@ static void damaged_note(struct vb_nic *nic)
 	vb_count(&nic->counters, VB_COUNTER_port_rcv_errors);
 }
 
+/* With congestion control: the core answers marks, and a BECN for a QP that takes it slows down. A
+ * forged one changes nothing. FAB-47 */
+static void congested_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
+{
+	enum vb_verdict v;
+
+	vb_ib_mark_path(f);
+	v = vb_nic_frame_take(nic, f, now);
+	if (!vb_ib_has_becn(f))
+		return;
+	if (v == VB_VERDICT_OK)
+		vb_ib_source_becn(nic->ib->source, nic->ib->cct, f, now);
+	else
+		nic->ib->source->strays++;
+}
+
 static void packet_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 {
-	if (!vb_frame_is_whole(f)) {
+	if (!vb_frame_is_whole(f))
 		damaged_note(nic);
-	} else {
-		if (nic->ib->source)
-			marks_take(nic, f, now);
-		vb_nic_frame_take(nic, f, now);
-	}
+	else if (nic->ib->source)
+		congested_take(nic, f, now);
+	else
+		(void)vb_nic_frame_take(nic, f, now);
 	vb_ib_end_release(nic->ib, f->prio, f->frame_len, now);
 	vb_frame_pool_give(nic->group->pool, f);
 }
@@ -70,8 +76,8 @@ static void held_put(struct vb_nic *nic, vb_time now)
 {
 	struct vb_frame *f;
 
-	while ((f = vb_ib_source_take(nic->ib->source, nic->ib->congestion, nic->port->rate_bps,
-				      now, &nic->ib->inject_at)) != NULL)
+	while ((f = vb_ib_source_take(nic->ib->source, nic->ib->cct, nic->port->rate_bps, now,
+				      &nic->ib->inject_at)) != NULL)
 		packet_put(nic, f, now);
 }
 

@@ -197,7 +197,7 @@ static void count_packet(struct player *p, const struct way *w, const struct see
 	vb_series_add(&p->t->series, VB_TRAFFIC_RATE, end_id(w), s->bytes);
 	if (resent)
 		vb_series_add(&p->t->series, VB_TRAFFIC_RESENT, end_id(w), 1);
-	if (s->opcode == VB_OPCODE_CNP) {
+	if (vb_opcode_is_cnp(s->opcode)) {
 		n->cnps++;
 		vb_series_add(&p->t->series, VB_TRAFFIC_CNP, end_id(w) ^ 1, 1);
 	}

@@ -74,5 +74,6 @@ const struct vb_opcode_info vb_opcode[256] = {
 #undef OPERATION
 
     [VB_OPCODE_DC_CONNECT] = {"DC_CONNECT", DCETH, REQUEST | FIRST | LAST, HDR_LEN(DCETH)},
+    [VB_OPCODE_CNP_IB] = {"CNP_IB", 0, 0, HDR_LEN(0)},
     [VB_OPCODE_CNP] = {"CNP", CNP, 0, HDR_LEN(CNP)},
 };

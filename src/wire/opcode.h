@@ -8,6 +8,7 @@
 #ifndef VB_WIRE_OPCODE_H
 #define VB_WIRE_OPCODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Extension headers, in the order in which they stand on the wire. */
@@ -79,8 +80,15 @@ enum vb_op {
 	VB_OP_MASK = 0x1f,
 };
 
-#define VB_OPCODE_CNP 0x81
+#define VB_OPCODE_CNP_IB 0x80     /* of InfiniBand: the BTH alone. IBA A10.3.2 */
+#define VB_OPCODE_CNP 0x81        /* of RoCE. IBA A17.9.3 */
 #define VB_OPCODE_DC_CONNECT 0x55 /* with SE: disconnect. facts B.8 */
+
+/* A notification of congestion, of either link. */
+static inline bool vb_opcode_is_cnp(uint8_t opcode)
+{
+	return (opcode | 1) == VB_OPCODE_CNP;
+}
 
 /* One row per opcode. */
 struct vb_opcode_info {

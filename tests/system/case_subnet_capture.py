@@ -303,7 +303,7 @@ def congestion_is_captured(context):
             incast.end()
         found = c.finish(GUESSED)
         marked = [p for p in at(found, "S-0000/2", SENT) if p.bits & 0x80]
-        answers = [p for p in at(found, "S-0000/2", RECEIVED) if p.opcode == 0x81]
+        answers = [p for p in at(found, "S-0000/2", RECEIVED) if p.opcode == 0x80]
         need(len(marked) > 10 and answers and all(p.bits & 0x40 for p in answers), f"{len(marked)} marked, {len(answers)} answers")
         need(0x21 in classes(found), str(classes(found)))
     finally:

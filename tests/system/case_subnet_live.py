@@ -135,38 +135,49 @@ def await_query(f, lid, what, pattern):
         time.sleep(0.1)
 
 
-@case("subnet.live.congestion", seconds=300)
+@case("subnet.live.congestion", seconds=400)
 def congestion_is_marked_and_answered(context):
     """Settings of OpenSM's congestion control act on data: the switch marks with FECN, the receivers answer with BECN, and the
-    senders' indices come to their triggers, as the logs of both say; sources that slow down wait less for credits. FAB-45 to FAB-48"""
-    config = os.path.join(context.machine.folder, "live-congestion.conf")
-    with open(config, "w", encoding="utf-8") as out:
-        out.write(CONGESTION)
+    senders' indices come to their triggers, as the logs of both say; sources that slow down wait less for credits. The indices are those
+    of service levels or, by PortControl, those of QPs, connected ones and others. FAB-45 to FAB-48"""
+    files = {}
+    for by, config in (("level", CONGESTION), ("QP", CONGESTION.replace("port_control 0x1", "port_control 0x0"))):
+        files[by] = os.path.join(context.machine.folder, f"live-congestion-{by}.conf")
+        with open(files[by], "w", encoding="utf-8") as out:
+            out.write(config)
+    write, send = ("ib_write_bw", "-n", "500"), ("ib_send_bw", "-n", "1500", "-c", "UD", "-s", "2048")
     waits = []
-    for options in ([], ["-F", config]):
-        f = begin(context, "cc", "star:hosts=5", *options)
+    for by, argv in ((None, write), ("level", write), ("QP", write), ("QP", send)):
+        f = begin(context, "cc", "star:hosts=5", *(("-F", files[by]) if by else ()))
         try:
             places = ports_of_the_incast(f)
-            if options:
+            if by:
                 for lid, _ in places["host"][2:5]:
                     await_query(f, lid, "CT", r"^CCTI_Limit:\.*[1-9]")
                     await_query(f, lid, "CS", r"^CCTI_Increase:\.*1$")
+                    await_query(f, lid, "CS", r"^Port_Control:\.*0x0*" + ("1$" if by == "level" else "$"))
                 await_query(f, places["switch"][0][0], "SS", r"^Threshold:\.*0x0f$")
-            incast = Incast(f, "ib_write_bw", "-n", "500")
+            incast = Incast(f, *argv)
             try:
                 incast.finish()
             finally:
                 incast.end()
             need_no_loss(f, places)
-            waits.append(sum(xmit_wait(f, p) for p in places["host"][2:5]))
+            if argv is write:
+                waits.append(sum(xmit_wait(f, p) for p in places["host"][2:5]))
             for lid in (places["switch"][0][0], places["host"][2][0]):
                 events, said = congestion_log(f, lid)
-                need((events > 0) == bool(options), said)
-                need(("SLID:" in said or "Local_QP_CN_Entry:" in said) == bool(options), said)
+                need((events > 0) == bool(by), said)
+                need(("SLID:" in said or "Local_QP_CN_Entry:" in said) == bool(by), said)
                 need(congestion_log(f, lid)[0] == 0, said)
+            if by == "QP":
+                # Of datagrams the other end is not one.
+                remote, service = ("[1-9]\\d*", "0x00") if argv is write else ("0", "0x03")
+                need(re.search(rf"^Remote_QP_Number_CN_Entry:\.*{remote}$", said, re.M), said)
+                need(re.search(rf"^Service_Type_CN_Entry:\.*{service}$", said, re.M), said)
         finally:
             f.end()
-    need(waits[1] < waits[0], f"PortXmitWait of the senders: {waits}")
+    need(waits[1] < waits[0] and waits[2] < waits[0], f"PortXmitWait of the senders: {waits}")
 
 
 @case("subnet.live.kill", seconds=300)

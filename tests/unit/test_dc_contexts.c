@@ -152,6 +152,103 @@ static void dct__next_connection_is_owed_no_cnp(void **state)
 	env_close(&env);
 }
 
+/* InfiniBand at 8 Gb/s: at index 2 a packet waits twice its own time behind the one before. */
+static void open_by_lid(void)
+{
+	struct vb_cct_rules r = {.table = {.by_qp = true, .limit = 2, .entry = {[2] = 2}},
+				 .rate_bps = UINT64_C(8000000000)};
+
+	env_config(&env);
+	env.cfg.cc.np_en = true;
+	env_open(&env, 64);
+	r.table.level[0] = (struct vb_cct_level){.timer = VB_SEC, .increase = 2};
+	assert_int_equal(vb_hca_set_port_cct(env.hca, 1, &r), 0);
+	assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
+	env.now = 1000;
+}
+
+/* FAB-47: a notification for a target is about the READ responses that go where it comes from. */
+static void dct__contexts_have_indices(void **state)
+{
+	const struct vb_path hot = {.port = 1, .slid = 7, .dlid = 9};
+	const struct vb_path cold = {.port = 1, .slid = 8, .dlid = 9};
+	const struct vb_path nobody = {.port = 1, .slid = 6, .dlid = 9};
+	const struct vb_hdr cnp = {.opcode = VB_OPCODE_CNP_IB, .becn = true};
+	struct vb_hdr read = {.opcode = VB_TRANSPORT_DC | VB_OP_READ_REQUEST,
+			      .reth = {.va = ENV_IOVA, .len = 3072},
+			      .dc.connection = CONN};
+	struct vb_qp *dct;
+
+	(void)state;
+	open_by_lid();
+	read.reth.rkey = vb_mr_rkey(env.mr);
+	dct = target(KEY);
+	assert_int_equal(connect(dct, &hot, CONN), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &cold, CONN), VB_VERDICT_OK);
+	assert_int_equal(arrive(dct, cnp, &nobody, 0), VB_VERDICT_SOURCE);
+	assert_int_equal(arrive(dct, cnp, &hot, 0), VB_VERDICT_OK);
+	assert_int_equal(env.counters.v[VB_COUNTER_rp_cnp_handled], 1);
+	assert_int_equal(arrive(dct, read, &hot, 0), VB_VERDICT_OK);
+	assert_int_equal(arrive(dct, read, &cold, 0), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1 + 3);
+	/* Three times LRH, BTH, DCETH, AETH, payload, ICRC, VCRC, start and end. */
+	env.now += 3 * (8 + 12 + 8 + 4 + 1024 + 4 + 2 + 2);
+	assert_int_equal(vb_hca_poll_timeout(env.hca), env.now);
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->dlid, hot.slid);
+	env_close(&env);
+}
+
+/* FAB-47: an initiator tells the target of marked responses, and nobody else. */
+static void dci__tells_of_marks(void **state)
+{
+	struct vb_ah ah = {.path = {.port = 1, .slid = 9, .dlid = 7}};
+	struct vb_path from = {.port = 1, .slid = 7, .dlid = 9, .traffic_class = VB_ECN_CE};
+	struct vb_sge sge;
+	struct vb_send_wr wr = {.sge = &sge,
+				.sge_cnt = 1,
+				.opcode = VB_WR_RDMA_WRITE,
+				.remote_addr = ENV_IOVA,
+				.ah = &ah,
+				.dqpn = 0x55,
+				.dc_key = KEY};
+	uint8_t pkt[VB_HDR_MAX];
+	struct vb_rx rx = {.pkt = pkt, .path = &from};
+	struct vb_hdr h;
+	struct vb_qp *dci;
+
+	(void)state;
+	open_by_lid();
+	ah.pd = env.pd;
+	sge = env_sge(&env, 0, 8);
+	dci = initiator((struct vb_dc_init){0});
+	assert_int_equal(vb_qp_post_send(dci, &wr, env.now), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	h = env_hdr(&b.pkt[1]);
+	h = (struct vb_hdr){.opcode = VB_TRANSPORT_DC | VB_OP_ACK,
+			    .pkey = VB_PKEY_DEFAULT,
+			    .fecn = true,
+			    .becn = true,
+			    .dqpn = vb_qp_number(dci),
+			    .psn = h.psn,
+			    .aeth.syndrome = VB_CREDIT_UNLIMITED,
+			    .dc = {.sqpn = 0x55, .connection = h.dc.connection}};
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt);
+	from.slid = 8;
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_SOURCE);
+	assert_int_equal(env_tx(&env, &b), 0);
+	from.slid = 7;
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	h = env_hdr(&b.pkt[0]);
+	assert_int_equal(h.opcode, VB_OPCODE_CNP_IB);
+	assert_int_equal(h.dqpn, 0x55);
+	assert_int_equal(b.pkt[0].path->dlid, 7);
+	assert_int_equal(dci->cc.cct.ccti.index, 2);
+	env_close(&env);
+}
+
 /* Packets of a connection come to the address that the connect came to. */
 static void dct__hears_at_one_address(void **state)
 {
@@ -306,6 +403,8 @@ int main(void)
 	    cmocka_unit_test(dct__who_has_left_goes_first),
 	    cmocka_unit_test(dct__next_connection_has_all_resources),
 	    cmocka_unit_test(dct__next_connection_is_owed_no_cnp),
+	    cmocka_unit_test(dct__contexts_have_indices),
+	    cmocka_unit_test(dci__tells_of_marks),
 	    cmocka_unit_test(dct__hears_at_one_address),
 	    cmocka_unit_test(dct__takes_no_responses),
 	    cmocka_unit_test(dct__answers_by_the_port_of_the_connect),

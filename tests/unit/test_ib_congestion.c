@@ -72,16 +72,15 @@ static void marker__knows_its_last_marks(void **state)
 	}
 }
 
-static const struct vb_ib_congestion by_table = {
-    .increase = 4,
+static const struct vb_cct by_table = {
     .limit = 10,
-    .timer = 100,
-    .cct = {[1] = 1, [2] = 1u << VB_CCT_SHIFT | 3, [4] = 2, [10] = 3u << VB_CCT_SHIFT | 8}};
+    .entry = {[1] = 1, [2] = 1u << VB_CCT_SHIFT | 3, [4] = 2, [10] = 3u << VB_CCT_SHIFT | 8},
+    .level = {[0] = {.increase = 4, .timer = 100}, [3] = {.increase = 4, .timer = 100}}};
 
-static void becn(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl, vb_time now)
+static void becn(struct vb_ib_source *s, const struct vb_cct *t, uint8_t sl, vb_time now)
 {
 	mem.f.path.sl = sl;
-	vb_ib_source_becn(s, c, &mem.f, now);
+	vb_ib_source_becn(s, t, &mem.f, now);
 }
 
 /* FAB-48 */
@@ -110,8 +109,9 @@ static void source__follows_becns_and_the_timer(void **state)
  */
 static void source__stays_within_its_bounds(void **state)
 {
-	static const struct vb_ib_congestion c = {
-	    .increase = 3, .limit = 8, .index_min = 2, .trigger = 5, .timer = 100};
+	static const struct vb_cct_level level = {
+	    .increase = 3, .index_min = 2, .trigger = 5, .timer = 100};
+	struct vb_cct c = {.limit = 8, .level = {[0] = level, [4] = level}};
 	struct vb_ib_source s;
 
 	(void)state;
@@ -130,6 +130,12 @@ static void source__stays_within_its_bounds(void **state)
 	assert_int_equal(s.events, 2);
 	becn(&s, &c, 0, 9000);
 	assert_int_equal(s.event_sls, 1 << 4 | 1);
+	/* A limit that becomes lower holds at once, and is no less than the least index. */
+	c.limit = 4;
+	assert_int_equal(vb_ib_source_index(&s, &c, 0, 9000), 4);
+	c.limit = 1;
+	assert_int_equal(vb_ib_source_index(&s, &c, 0, 9000), 1);
+	assert_int_equal(vb_ib_source_index(&s, &c, 4, 9000), 1);
 }
 
 /* The time from the first packet to the second, at an index; FAB-48 */
@@ -143,8 +149,7 @@ static vb_time gap_at(uint16_t index)
 	vb_time at;
 
 	memset(&s, 0, sizeof s);
-	s.sl[0].index = index;
-	s.sl[0].since = 1000;
+	s.sl[0].ccti = (struct vb_ccti){index, 1000};
 	a.f.frame_len = b.f.frame_len = 998; /* 1000 ns with its gap */
 	vb_ib_source_put(&s, &a.f);
 	vb_ib_source_put(&s, &b.f);
@@ -168,6 +173,61 @@ static void source__delays_by_the_table(void **state)
 	assert_int_equal(gap_at(10), 2000);
 }
 
+/* FAB-47: where QPs have indices, a level has none, and holds nothing back, also what it held when
+ * it still had one; back again it begins with nothing. */
+static void source__leaves_delays_to_qps(void **state)
+{
+	static union {
+		struct vb_frame f;
+		uint8_t room[sizeof(struct vb_frame) + 16];
+	} a, b;
+	struct vb_cct t = by_table;
+	struct vb_ib_source s;
+	vb_time at;
+
+	(void)state;
+	memset(&s, 0, sizeof s);
+	becn(&s, &t, 0, 1000);
+	a.f.frame_len = b.f.frame_len = 998;
+	vb_ib_source_put(&s, &a.f);
+	vb_ib_source_put(&s, &b.f);
+	assert_ptr_equal(vb_ib_source_take(&s, &t, RATE, 1000, &at), &a.f);
+	assert_null(vb_ib_source_take(&s, &t, RATE, 1000, &at));
+	assert_int_equal(at, 4000);
+	t.by_qp = true;
+	assert_ptr_equal(vb_ib_source_take(&s, &t, RATE, 1000, &at), &b.f);
+	becn(&s, &t, 0, 1000);
+	assert_int_equal(s.becns, 2);
+	assert_int_equal(s.index_max, 4);
+	assert_int_equal(vb_ib_source_index(&s, &t, 0, 1000), 0);
+	t.by_qp = false;
+	assert_int_equal(vb_ib_source_index(&s, &t, 0, 1000), 0);
+	becn(&s, &t, 0, 1000);
+	assert_int_equal(vb_ib_source_index(&s, &t, 0, 1000), 4);
+}
+
+/* FAB-47: FECN, and BECN but in a notification, are marks that the core looks at. The GRH of a
+ * datagram, which a program gets, stays as it was sent. */
+static void marks__come_to_the_core(void **state)
+{
+	static const struct {
+		uint8_t opcode, bits;
+		bool is_marked;
+	} rows[] = {{0x04, 0, false},    {0x04, 0x80, true},  {0x11, 0x40, true},
+		    {0x2a, 0xc0, true},  {0x80, 0x40, false}, {0x80, 0xc0, true},
+		    {0x64, 0x80, false}, {0x64, 0x40, false}, {0xa4, 0x80, true},
+		    {0x4d, 0x80, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		mem.f.path = (struct vb_path){.traffic_class = 0x48};
+		mem.f.bytes[0] = rows[i].opcode;
+		mem.f.bytes[4] = rows[i].bits;
+		vb_ib_mark_path(&mem.f);
+		assert_int_equal(mem.f.path.traffic_class, rows[i].is_marked ? 0x4b : 0x48);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +236,8 @@ int main(void)
 	    cmocka_unit_test(source__follows_becns_and_the_timer),
 	    cmocka_unit_test(source__stays_within_its_bounds),
 	    cmocka_unit_test(source__delays_by_the_table),
+	    cmocka_unit_test(source__leaves_delays_to_qps),
+	    cmocka_unit_test(marks__come_to_the_core),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

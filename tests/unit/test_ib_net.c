@@ -307,12 +307,13 @@ static void congestion__slows_sources_down(void **state)
 	w->marks = (struct vb_ib_congestion){.threshold = 4 * FRAME, .marking_rate = 3};
 	w->answers = true;
 	for (uint32_t h = 0; h < HOSTS; h++) {
-		struct vb_ib_congestion *c = &w->hca[h].congestion[0];
+		struct vb_cct *t = &w->hca[h].cct;
 
-		*c = (struct vb_ib_congestion){
-		    .increase = 1, .limit = VB_CCT_LEN - 1, .trigger = 3, .timer = 20 * LINE_NS};
+		*t = (struct vb_cct){
+		    .limit = VB_CCT_LEN - 1,
+		    .level[0] = {.increase = 1, .trigger = 3, .timer = 20 * LINE_NS}};
 		for (uint32_t i = 0; i < VB_CCT_LEN; i++)
-			c->cct[i] = (uint16_t)(2u << VB_CCT_SHIFT | i);
+			t->entry[i] = (uint16_t)(2u << VB_CCT_SHIFT | i);
 	}
 	incast_run(w, 500, true);
 	wait[1] = w->net.end[host_port(1)].port.counters.xmit_wait_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A fabric in real time, turn by turn: packets of programs through its process, what programs say
  * of themselves, programs that end, and settings of managers. node/subnet/live/live.h; LNK-03,
- * LNK-21, LNK-37, LNK-38, FAB-45, FAB-46, FAB-48 */
+ * LNK-21, LNK-37, LNK-38, FAB-45 to FAB-48 */
 #include "subnet_program_env.h"
 
 #include "link/shm/carrier.h"
@@ -228,7 +228,7 @@ static void settings__of_congestion_control(void **state)
 {
 	struct vb_cca_node *sw = &fabric->subnet.node[SWITCH_A].cca;
 	struct vb_cca_node *ca = &fabric->subnet.node[HOST_A].cca;
-	const struct vb_ib_congestion *level;
+	const struct vb_cct_level *level;
 	struct vb_ib_congestion *marks;
 	struct vb_ib_hca *hca;
 	struct program a;
@@ -258,22 +258,17 @@ static void settings__of_congestion_control(void **state)
 	ca->port[1].limit = 9;
 	ca->port[1].entry[9] = 77;
 	ca->port[1].ca.level[3] = (struct vb_ibcc_level){5, 2, 4, 20};
+	ca->port[1].ca.port_control = VB_IBCC_BY_LEVEL;
 	vb_subnet_live_follow(fabric, HOST_A);
 	hca = fabric->live->net.port[vb_subnet_map_port(fabric->adapter, place(HOST_A, 1))].hca;
-	level = &hca->congestion[3];
-	assert_int_equal(level->limit, 9);
-	assert_int_equal(level->index_min, 9); /* no more than the limit */
+	level = &hca->cct.level[3];
+	assert_int_equal(hca->cct.limit, 9);
 	assert_int_equal(level->timer, 5 * 1024);
 	assert_int_equal(level->increase, 2);
 	assert_int_equal(level->trigger, 4);
-	assert_int_equal(level->cct[9], 77);
-	/* A source that is further in its table than a new limit goes back to that. */
-	hca->source.sl[3].index = 9;
-	hca->source.sl[4].index = 2;
-	ca->port[1].limit = 4;
-	vb_subnet_live_follow(fabric, HOST_A);
-	assert_int_equal(hca->source.sl[3].index, 4);
-	assert_int_equal(hca->source.sl[4].index, 2);
+	assert_int_equal(level->index_min, 20);
+	assert_false(hca->cct.by_qp);
+	assert_int_equal(hca->cct.entry[9], 77);
 
 	fabric->live->marker[first + 1].marks = 70000;
 	fabric->live->marker[first + 1].last[69999 % VB_IB_EVENTS].slid = 0x77;
@@ -291,6 +286,54 @@ static void settings__of_congestion_control(void **state)
 	assert_int_equal(ca->port[1].log.event[0].qp, 0x99);
 	assert_int_equal(ca->port[1].log.event[2].now, 0);
 	program_end(&a);
+}
+
+/* FAB-45, FAB-47, FAB-48: without PortControl's bit programs have what they need to slow down their
+ * QPs, by the clock, and tell of indices that came to their triggers. */
+static void settings__of_indices_of_qps(void **state)
+{
+	struct vb_cca_node *ca = &fabric->subnet.node[HOST_A].cca;
+	const struct vb_host_shm *table;
+	struct vb_cct_events *events;
+	const struct vb_ib_net_port *port;
+	const struct vb_ib_hca *hca;
+	struct program a;
+
+	(void)state;
+	program_begin(&a, "H-A", HOST_A, 1);
+	fabric->live->scale = 10;
+	table = &seat_at(HOST_A)->host->host;
+	ca->port[1].limit = 9;
+	ca->port[1].entry[9] = 77;
+	ca->port[1].ca.level[3] = (struct vb_ibcc_level){5, 2, 4, 20};
+	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_SET);
+	port = &fabric->live->net.port[vb_subnet_map_port(fabric->adapter, place(HOST_A, 1))];
+	hca = port->hca;
+	assert_true(hca->cct.by_qp && table->device[0].cct.table.by_qp);
+	assert_int_equal(table->device[0].cct.table.entry[9], 77);
+	assert_int_equal(table->device[0].cct.table.level[3].timer, 5 * 1024 * 10);
+	assert_true(table->device[0].cct.rate_bps == port->line->rate_bps / 10);
+	ca->port[1].ca.port_control = VB_IBCC_BY_LEVEL;
+	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_SET);
+	assert_false(hca->cct.by_qp || table->device[0].cct.table.by_qp);
+
+	events = &fabric->adapter->slot[a.slot].shm->cct_events[1];
+	events->cnt = 70000;
+	events->last[69999 % VB_CCT_EVENTS] = (struct vb_cct_event){
+	    .qpn = 0xff000099, .remote_qpn = 0x77, .lid = 5, .sl = 0xf3, .service = 0xf1};
+	vb_subnet_count(fabric, HOST_A);
+	vb_subnet_count(fabric, HOST_A);
+	assert_int_equal(ca->port[1].log.events, UINT16_MAX);
+	assert_int_equal(ca->port[1].log.levels, 1 << 3 | 1);
+	assert_int_equal(ca->port[1].log.event[0].qp, 0x99);
+	assert_int_equal(ca->port[1].log.event[0].remote_qp, 0x77);
+	assert_int_equal(ca->port[1].log.event[0].slid, 5);
+	assert_int_equal(ca->port[1].log.event[0].sl, 3);
+	assert_int_equal(ca->port[1].log.event[0].service, 1);
+	assert_true(hca->has_qp(hca->ctx, hca, a.slot | 0x100));
+	assert_false(hca->has_qp(hca->ctx, hca, (a.slot + 1) | 0x100));
+	program_end(&a);
+	assert_false(hca->has_qp(hca->ctx, hca, a.slot | 0x100));
 }
 
 /* The lifetime that a manager gives a switch holds at its ports: LNK-29 */
@@ -492,6 +535,7 @@ int main(void)
 					    fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__bar_partitions, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_congestion_control, setup, fabric_end),
+	    cmocka_unit_test_setup_teardown(settings__of_indices_of_qps, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_lifetimes, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__of_links, setup, fabric_end),
 	    cmocka_unit_test_setup_teardown(settings__after_a_link_was_down, setup, fabric_end),

@@ -59,13 +59,24 @@ void vb_cc_spread(struct vb_qp *qp)
 	refresh_spread(qp);
 }
 
+static bool settings_act(const struct vb_cc_settings *set)
+{
+	return set->dcqcn_hw_en || set->tx_wqe_ost_limit_en || vb_cc_limits(set);
+}
+
+bool vb_cc_has_rate(const struct vb_qp *qp)
+{
+	return (settings_act(qp_settings(qp)) && is_paced(qp)) || qp->cc.sq_arb_mask;
+}
+
 void vb_cc_refresh(struct vb_qp *qp)
 {
 	const struct vb_cc_settings *set = qp_settings(qp);
-	bool acts = set->dcqcn_hw_en || set->tx_wqe_ost_limit_en || vb_cc_limits(set);
+	bool acts = settings_act(set);
 	uint8_t dscp = qp->attr.path.traffic_class & ~VB_ECN_MASK;
 
-	qp->cc.on = (acts && is_paced(qp)) || qp->cc.sq_arb_mask;
+	vb_cct_refresh(qp);
+	qp->cc.on = (acts && is_paced(qp)) || qp->cc.sq_arb_mask || qp->cc.cct.on;
 	qp->cc.ect = set->ecn_en && is_paced(qp);
 	qp->cc.data_path = with_class(qp, dscp | VB_ECN_ECT0);
 	/* As adapters send it: a queue that drops what it may not mark shall not drop CNPs. */
@@ -106,6 +117,49 @@ int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settin
 			vb_sched_activate(channel); /* what held it back may be gone */
 		}
 	}
+	return 0;
+}
+
+/* A QP, or a context of a target of DC. */
+static void part_follow(struct vb_qp *qp)
+{
+	if (qp->state < VB_QPS_RTR)
+		return;
+	vb_cc_refresh(qp);
+	if (state_runs(qp->state))
+		vb_sched_activate(qp); /* what held it back may be gone */
+}
+
+static void qp_follow(struct vb_qp *qp, uint8_t port)
+{
+	struct vb_qp *channel;
+
+	if (!qp || qp->attr.port != port)
+		return;
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++)
+		part_follow(channel);
+	for (uint32_t i = 0; qp->dct && i <= VB_DCT_CONTEXTS; i++)
+		part_follow(qp->dct->context[i]);
+}
+
+int vb_hca_set_port_cct(struct vb_hca *h, uint8_t port, const struct vb_cct_rules *rules)
+{
+	if (port < 1 || port > VB_HCA_PORTS_MAX || (rules && vb_cct_check(rules)))
+		return -EINVAL;
+	if (rules && !h->cct[port]) {
+		h->cct[port] = vb_alloc(h, sizeof *h->cct[port]);
+		if (!h->cct[port])
+			return -ENOMEM;
+	}
+	if (rules) {
+		h->cct[port]->rules = *rules;
+	} else {
+		vb_free(h, h->cct[port]);
+		h->cct[port] = NULL;
+	}
+	for (uint32_t i = 0; i < h->qp_cap; i++)
+		qp_follow(h->qp[i], port);
+	qp_follow(h->gsi[port], port);
 	return 0;
 }
 
@@ -194,8 +248,21 @@ static bool is_waiting(struct vb_qp *qp, vb_time now)
 	return true;
 }
 
+/* The index of the QP holds the next packet back. FAB-47 */
+static bool is_delayed(struct vb_qp *qp, vb_time now)
+{
+	vb_time at = vb_cct_send_at(&qp->cc.cct);
+
+	if (at <= now)
+		return false;
+	look_again(qp, vb_time_after(at, vb_cct_wait(qp)));
+	return true;
+}
+
 bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
 {
+	if (qp->cc.cct.on && is_delayed(qp, now))
+		return true;
 	return !vb_cc_is_paid(&qp->cc.ctl, now) && is_waiting(qp, now);
 }
 
@@ -244,12 +311,16 @@ bool vb_cc_asks(const struct vb_qp *qp)
 	const struct vb_cc_settings *set = qp_settings(qp);
 	uint32_t apart = qp->ack_every * (qp->mtu + VB_HDR_MAX); /* of two that ask */
 
+	if (qp->cc.cct.on && vb_cct_asks(qp))
+		return true;
 	return vb_cc_limits(set) &&
 	       vb_limiter_exceeds(&qp->cc.ctl, set, apart, qp->rto.timeout / 4);
 }
 
 void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now)
 {
+	if (qp->cc.cct.on)
+		vb_cct_sent(qp, tx, now);
 	vb_cc_on_sent(&qp->cc.ctl, qp_settings(qp), vb_tx_wire_len(tx), now);
 }
 
@@ -263,6 +334,7 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
 		if (qp->ops->is_with && !qp->ops->is_with(channel, from))
 			continue;
+		handled |= vb_cct_becn(channel, from, now);
 		handled |=
 		    is_paced(channel) && vb_cc_on_cnp(&channel->cc.ctl, qp_settings(channel), now);
 		cc = &channel->cc.ctl;
@@ -277,37 +349,95 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 	return VB_VERDICT_OK;
 }
 
-void vb_cc_take_mark(struct vb_qp *qp, vb_time now)
+/* The QP, or the channel of an initiator, that the packet is for; NULL: it is with nobody there. */
+static struct vb_qp *part_for(struct vb_qp *qp, const struct vb_hdr *hdr,
+			      const struct vb_path *from)
+{
+	struct vb_qp *channel = qp->dci ? vb_qp_channel(qp, hdr->dc.channel) : qp;
+
+	return channel && (!qp->dci || qp->ops->is_with(channel, from)) ? channel : NULL;
+}
+
+/* QP @dqpn of a sender that is no peer is to be told. Of RoCE nobody is. */
+static void mark_note(struct vb_qp *qp, const struct vb_path *from, uint32_t dqpn)
+{
+	if (!qp->cc.cct.notes)
+		return;
+	if (!vb_cct_note(qp, from, dqpn)) {
+		vb_qp_count(qp, VB_COUNTER_np_marks_unanswered);
+		return;
+	}
+	qp->cc.cnp_due++;
+	vb_sched_activate_first(qp);
+}
+
+void vb_cc_take_mark(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_path *from,
+		     vb_time now)
 {
 	const struct vb_cc_settings *set = qp_settings(qp);
+	struct vb_qp *part = part_for(qp, hdr, from);
+	bool by_lid = vb_path_has_lid(from);
 
-	if (!set->np_en || !qp->ops->is_connected || now < qp->cc.cnp_at)
+	if (!part || (by_lid && qp->ops->transport == VB_TRANSPORT_UD))
 		return;
+	if (by_lid && hdr->becn)
+		(void)vb_cct_becn(part, from, now);
+	if ((by_lid && !hdr->fecn) || !set->np_en || now < qp->cc.cnp_at)
+		return;
+	if (!qp->ops->is_connected) {
+		mark_note(qp, from, hdr->dc.sqpn);
+		return;
+	}
 	if (set->np_min_cnp_us)
 		qp->cc.cnp_at = vb_time_after(now, set->np_min_cnp_us * VB_USEC);
 	qp->cc.cnp_due++;
 	vb_sched_activate_first(qp);
 }
 
-/* facts B.3: BECN, no PSN, no AckReq, 16 zero bytes. */
+void vb_cc_take_datagram(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_path *from,
+			 vb_time now)
+{
+	/* Nobody answers what goes to many, and it slows nobody down. */
+	if (hdr->dqpn == VB_QPN_MULTICAST)
+		return;
+	if (hdr->becn)
+		(void)vb_cct_becn(qp, from, now);
+	if (!hdr->fecn)
+		return;
+	vb_qp_count(qp, VB_COUNTER_np_ecn_marked_roce_packets);
+	if (qp_settings(qp)->np_en)
+		mark_note(qp, from, hdr->deth.sqpn);
+}
+
+/* facts B.3: BECN, no PSN, no AckReq, 16 zero bytes. Of InfiniBand it is the BTH alone. FAB-47 */
 static void emit_cnp(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 {
+	const struct vb_cct_note *note = vb_cct_take_note(qp);
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, 0, vb_psn(0));
 
-	hdr.opcode = VB_OPCODE_CNP;
+	tx->path = note ? &note->path : &qp->cc.cnp_path;
+	hdr.opcode = vb_path_has_lid(tx->path) ? VB_OPCODE_CNP_IB : VB_OPCODE_CNP;
 	hdr.migrated = false;
 	hdr.becn = true;
-	tx->path = &qp->cc.cnp_path;
+	if (note)
+		hdr.dqpn = note->dqpn;
 	vb_tx_finish(tx, &hdr);
 	vb_qp_count(qp, VB_COUNTER_np_cnp_sent);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, 0, 0, 0);
 }
 
+static void forget_cnps(struct vb_qp *qp)
+{
+	qp->cc.cnp_due = 0;
+	if (qp->cc.cct.notes)
+		qp->cc.cct.notes->cnt = 0;
+}
+
 bool vb_cc_send_cnps(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	if (!state_runs(qp->state))
-		qp->cc.cnp_due = 0;
+		forget_cnps(qp);
 	for (; qp->cc.cnp_due; qp->cc.cnp_due--) {
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;

@@ -10,6 +10,7 @@
 
 #include "base/cold.h"
 #include "core/cc/cc.h"
+#include "core/cc/cct.h"
 #include "wire/hdr.h"
 #include "wire/packet.h"
 
@@ -22,8 +23,9 @@ struct vb_cc_point {
 	bool ect; /* ... and leave by data_path */
 	bool sq_arb_mask;
 	uint32_t cnp_due;
-	struct vb_path *spread; /* NULL, or see point.c. Each request that leaves asks */
-	vb_time cnp_at;         /* no CNP before that */
+	struct vb_path *spread;  /* NULL, or see point.c. Each request that leaves asks */
+	vb_time cnp_at;          /* no CNP before that */
+	struct vb_cct_point cct; /* of InfiniBand */
 	struct vb_path data_path, cnp_path;
 	struct vb_cc ctl;
 };
@@ -32,6 +34,9 @@ struct vb_cc_point {
 void vb_cc_start(struct vb_qp *qp, vb_time now);
 /* Applies the settings, the path and the mask, after one of them has changed. */
 void vb_cc_refresh(struct vb_qp *qp);
+
+/* It has a rate, or may be masked: ctl means something. */
+bool vb_cc_has_rate(const struct vb_qp *qp);
 
 /* The QP becomes ready: its requests are spread over VB_SPREAD_PATHS source ports, VB_SPREAD_RUN
  * PSNs by each, if adaptive_routing_forced_en says so then. Otherwise qp->cc.spread is NULL. */
@@ -62,8 +67,13 @@ void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now);
  * initiator is not connected to its sender. */
 VB_COLD enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_time now);
 
-/* A packet with CE for the QP arrived and has passed the checks of any packet. */
-void vb_cc_take_mark(struct vb_qp *qp, vb_time now);
+/* A packet with CE for the QP arrived @from there and has passed the checks of any packet. On
+ * InfiniBand that means one with FECN or BECN, but for datagrams. */
+void vb_cc_take_mark(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_path *from,
+		     vb_time now);
+/* A datagram with FECN or BECN arrived by InfiniBand for a QP that takes it. */
+VB_COLD void vb_cc_take_datagram(struct vb_qp *qp, const struct vb_hdr *hdr,
+				 const struct vb_path *from, vb_time now);
 /* Sends the CNPs that are due; true: there is no room for all. */
 bool vb_cc_send_cnps(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
 

@@ -289,8 +289,25 @@ static enum vb_verdict dct_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 		return VB_VERDICT_QP_STATE;
 	qp->dct->entry[i].last = now;
 	if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
-		vb_cc_take_mark(c, now);
+		vb_cc_take_mark(c, hdr, rx->path, now);
 	return vb_resp_recv(c, hdr, rx, now);
+}
+
+/* InfiniBand only: READ responses were marked, of the contexts of initiators at that address. */
+static enum vb_verdict dct_cnp(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			       vb_time now)
+{
+	enum vb_verdict v = VB_VERDICT_SOURCE;
+
+	(void)hdr;
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		struct vb_qp *c = qp->dct->context[i];
+
+		if (qp->dct->entry[i].use == VB_DCT_LIVE &&
+		    vb_path_is_back(rx->path, &c->attr.path))
+			v = vb_cc_take_cnp(c, rx->path, now);
+	}
+	return v;
 }
 
 static void dct_reset(struct vb_qp *qp, vb_time now)
@@ -314,6 +331,7 @@ const struct vb_transport_ops vb_dct_ops = {
     .release = dct_release,
     .reset = dct_reset,
     .fail = dct_fail,
+    .on_cnp = dct_cnp,
 };
 
 /* Packets are the target's; what a context sends is an answer. */

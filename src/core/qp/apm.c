@@ -34,7 +34,7 @@ bool vb_apm_take(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_pat
 	bool is_armed = a->path_mig_state == VB_MIG_ARMED;
 	bool by_path = packet_is_by(qp, hdr, from, &a->path, a->pkey_index);
 
-	if (hdr->opcode == VB_OPCODE_CNP) /* its MigReq means nothing. facts B.3 */
+	if (vb_opcode_is_cnp(hdr->opcode)) /* its MigReq means nothing. facts B.3 */
 		return true;
 	if (!hdr->migrated) {
 		if (by_path)

@@ -260,6 +260,7 @@ void vb_qp_free_memory(struct vb_qp *qp)
 		qp->ops->release(qp);
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->cc.spread);
+	vb_free(h, qp->cc.cct.notes);
 	vb_free(h, qp->mig);
 	vb_free(h, qp->openers);
 	vb_free(h, qp->resp.rwqe);
@@ -375,6 +376,7 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	qp->attr = (struct vb_qp_attr){.cap = cap,
 				       .port = qp->type == VB_QPT_GSI ? qp->attr.port : (uint8_t)0};
 	vb_free(qp->hca, qp->cc.spread);
+	vb_free(qp->hca, qp->cc.cct.notes);
 	qp->cc = (struct vb_cc_point){.ctl.dfx = qp->cc.ctl.dfx};
 	qp->pace = (struct vb_pace){0};
 	qp->rto.attr_extended = 0;

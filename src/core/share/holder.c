@@ -99,7 +99,7 @@ static void carry_out(struct vb_xrc_migration *mig, const struct vb_xrc_msg *m, 
 	    qp->state != VB_QPS_RTR)
 		return;
 	mig->is_busy = true;
-	if (hdr.opcode == VB_OPCODE_CNP)
+	if (vb_opcode_is_cnp(hdr.opcode))
 		(void)vb_cc_take_cnp(qp, rx.path, now);
 	else if ((hdr.opcode & VB_TRANSPORT_MASK) == qp->ops->transport &&
 		 (vb_hdr_opcode(&hdr)->flags & VB_OP_REQUEST))

@@ -83,7 +83,7 @@ static uint32_t srqn_of(struct vb_qp *qp, const struct vb_hdr *hdr)
 	struct vb_responder *resp = &qp->resp;
 	int32_t ahead = vb_psn_diff(hdr->psn, resp->epsn);
 
-	if (hdr->opcode == VB_OPCODE_CNP || ahead > 0)
+	if (vb_opcode_is_cnp(hdr->opcode) || ahead > 0)
 		return 0;
 	if (ahead == 0)
 		return resp->msg == VB_MSG_NONE ? hdr->xrc_srqn : resp->srqn;
@@ -127,7 +127,7 @@ static enum fate packet_handle(struct vb_qp *qp, const struct vb_hdr *hdr, const
 			return DONE;
 		}
 	}
-	if (hdr->opcode == VB_OPCODE_CNP)
+	if (vb_opcode_is_cnp(hdr->opcode))
 		(void)vb_cc_take_cnp(qp, rx->path, now);
 	else
 		*verdict = vb_resp_recv(qp, hdr, rx, now);
@@ -139,7 +139,7 @@ static enum fate hand_on(struct vb_qp *qp, const struct vb_hdr *hdr, const struc
 			 vb_time now)
 {
 	struct vb_xrc_migration *mig = qp->mig;
-	bool fits = hdr->opcode == VB_OPCODE_CNP || peer_of(qp->hca, hdr->xrc_srqn) == mig->peer;
+	bool fits = vb_opcode_is_cnp(hdr->opcode) || peer_of(qp->hca, hdr->xrc_srqn) == mig->peer;
 	int err;
 
 	if (mig->recall && mig->sent)

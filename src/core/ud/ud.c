@@ -3,6 +3,7 @@
  * UD: single packets to anyone, guarded by the Q_Key. The first 40 bytes of every receive buffer
  * are the GRH's. QP1, for management, is such a QP. IBA 9.8.3, 11.4.1.2; IBT-14...21
  */
+#include "core/cc/point.h"
 #include "core/qp/pkey.h"
 #include "core/rc/rc.h"
 
@@ -33,12 +34,10 @@ static enum vb_verdict ud_take(struct vb_qp *qp, uint32_t len, vb_time now)
 }
 
 static enum vb_verdict ud_scatter(struct vb_qp *qp, const struct vb_rx *rx, const uint8_t *payload,
-				  uint32_t len, vb_time now)
+				  uint32_t len, bool has_grh, vb_time now)
 {
 	const struct vb_rwqe *w = qp->resp.rwqe;
 	uint8_t grh[VB_GRH_LEN];
-
-	bool has_grh = vb_path_has_grh(rx->path);
 
 	/* Without a GRH its place in the receive stays as it was. IBA 11.4.1.2 */
 	if (has_grh)
@@ -56,6 +55,7 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 {
 	uint32_t len;
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
+	bool has_grh = true;
 
 	/* A multicast packet names no QP. IBT-19 */
 	if (hdr->dqpn != VB_QPN_MULTICAST && vb_gid_is_multicast(&rx->path->dgid))
@@ -64,12 +64,17 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 		return VB_VERDICT_QKEY;
 	if (len > qp->mtu)
 		return VB_VERDICT_OVERSIZED;
+	if (vb_path_has_lid(rx->path)) {
+		has_grh = vb_path_has_grh(rx->path);
+		if (hdr->fecn || hdr->becn)
+			vb_cc_take_datagram(qp, hdr, rx->path, now);
+	}
 
 	enum vb_verdict verdict = ud_take(qp, len, now);
 
 	if (verdict != VB_VERDICT_OK)
 		return verdict;
-	verdict = ud_scatter(qp, rx, payload, len, now);
+	verdict = ud_scatter(qp, rx, payload, len, has_grh, now);
 	if (verdict != VB_VERDICT_OK) {
 		vb_qp_enter_err(qp, now);
 		return verdict;
@@ -79,7 +84,7 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	    .opcode = VB_WC_RECV,
 	    .byte_len = len + VB_GRH_LEN, /* IBT-21 */
 	    .src_qpn = hdr->deth.sqpn,
-	    .flags = vb_path_has_grh(rx->path) ? VB_WC_GRH : 0,
+	    .flags = has_grh ? VB_WC_GRH : 0,
 	    .slid = rx->path->slid,
 	    .sl = rx->path->sl,
 	    .dlid_path_bits = vb_qp_path_bits(qp, rx->path->dlid),

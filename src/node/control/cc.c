@@ -78,8 +78,20 @@ int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_setti
 	return err;
 }
 
-/* In a fabric in real time each mark of a switch is answered, since its source waits for that: the
- * adapter there slows down, not the QP. FAB-47 */
+/* How QPs slow down, as the manager of the fabric has set it. */
+static void follow_cct(struct vb_engine *e, uint32_t i)
+{
+	const struct vb_cct_rules *now = vb_hca_cct(e->hca, (uint8_t)(i + 1));
+	struct vb_cct_rules rules = e->devices.device[i].cct;
+
+	rules.keep = LIVE_BURST_NS;
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is what it was */
+	if (!vb_cct_check(&rules) && (!now || memcmp(now, &rules, sizeof rules) != 0))
+		(void)vb_hca_set_port_cct(e->hca, (uint8_t)(i + 1), &rules);
+}
+
+/* In a fabric in real time each mark of a switch is answered, since its source waits for that: a QP
+ * there slows down, or a service level of the adapter. FAB-47 */
 static void answer_marks(struct vb_engine *e)
 {
 	for (uint32_t i = 0; e->broker.carrier && i < VB_DEVICES_MAX; i++) {
@@ -88,8 +100,10 @@ static void answer_marks(struct vb_engine *e)
 		set.np_en = true;
 		set.np_min_cnp_us = 0;
 		set.rxq_en = false;
-		if (e->devices.device[i].ifindex)
-			(void)vb_engine_set_cc(e, (uint8_t)(i + 1), &set);
+		if (!e->devices.device[i].ifindex)
+			continue;
+		(void)vb_engine_set_cc(e, (uint8_t)(i + 1), &set);
+		follow_cct(e, i);
 	}
 }
 

@@ -233,6 +233,7 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 	    .counters = &e->broker.shm->counters[i + 1],
 	    .adp_fired = &e->broker.shm->fired[i + 1],
 	    .bad_keys = &e->broker.shm->bad_keys[i + 1],
+	    .cct_events = &e->broker.shm->cct_events[i + 1],
 	    .parent = (uint8_t)dev->parent,
 	    .lmc = dev->ib.lmc & 7,
 	    .is_down = !device_is_up(dev),

@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 23u
+#define VB_SHM_VERSION 24u
 
 #define VB_DEVICES_MAX VB_HCA_PORTS_MAX /* device i is HCA port i + 1 */
 #define VB_GIDS_MAX 32
@@ -78,6 +78,7 @@ struct vb_device {
 	uint16_t pkey[VB_PORT_PKEYS_MAX]; /* 0: empty entry; of the register PKEY_TABLE, or a
 					     manager's */
 	struct vb_device_ib ib;
+	struct vb_cct_rules cct; /* of InfiniBand in real time: how its QPs slow down */
 };
 
 /* The entry begins a device of programs: it is no further port of the one before. */
@@ -268,11 +269,12 @@ struct vb_slot_shm {
 	uint64_t queues; /* address of a struct vb_queues there; 0: none */
 	uint64_t own_cc; /* devices whose registers do not hold here: the process has its own
 			  * settings of congestion control, VERBENA_CC */
-	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
-	struct vb_adp_fired fired[VB_HCA_PORTS_MAX + 1];   /* the same way */
-	struct vb_bad_keys bad_keys[VB_HCA_PORTS_MAX + 1]; /* the same way */
-	struct vb_fault_status fault[VB_DEVICES_MAX];      /* by device; under fault_seq */
-	uint32_t fault_seq;                                /* odd while the owner writes rules */
+	struct vb_counters counters[VB_HCA_PORTS_MAX + 1];     /* by HCA port; entry 0 is unused */
+	struct vb_adp_fired fired[VB_HCA_PORTS_MAX + 1];       /* the same way */
+	struct vb_bad_keys bad_keys[VB_HCA_PORTS_MAX + 1];     /* the same way */
+	struct vb_cct_events cct_events[VB_HCA_PORTS_MAX + 1]; /* the same way */
+	struct vb_fault_status fault[VB_DEVICES_MAX];          /* by device; under fault_seq */
+	uint32_t fault_seq; /* odd while the owner writes rules */
 	struct vb_fault_log fault_log;
 	struct vb_explain_shm explain;
 	struct vb_qp_entry qp_entry[VB_QP_ENTRIES]; /* under explain.seq */

@@ -162,16 +162,22 @@ static int congestion_create(struct vb_sim *s)
 	return ib->source && ib->marker ? 0 : -ENOMEM;
 }
 
-/* Sources of hosts, markers of the ports of switches; routers make no marks. */
-static void congestion_give(struct vb_sim *s)
+/* Sources of hosts, and their adapters know the same; markers of the ports of switches; routers
+ * make no marks. */
+static int congestion_give(struct vb_sim *s)
 {
 	struct vb_sim_ib *ib = s->ib;
 	struct vb_ib_marker *m = ib->marker;
+	int err = 0;
 
-	for (uint32_t i = 0; ib->source && i < s->host_cnt; i++) {
+	for (uint32_t i = 0; !err && ib->source && i < s->host_cnt; i++) {
+		const struct vb_cct_rules rules = {.table = s->cfg.ib.cct,
+						   .rate_bps = s->host[i].port->rate_bps};
+
 		ib->end[i].source = &ib->source[i];
-		ib->end[i].congestion = &s->cfg.ib.congestion;
+		ib->end[i].cct = &s->cfg.ib.cct;
 		ib->end[i].inject_at = VB_NEVER;
+		err = vb_hca_set_port_cct(s->host[i].hca, 1, &rules);
 	}
 	for (uint32_t i = 0; ib->marker && i < s->switch_cnt; i++) {
 		for (uint32_t p = 0; p < ib->sw[i].port_cnt && !vb_sim_is_router(s, i); p++)
@@ -179,6 +185,7 @@ static void congestion_give(struct vb_sim *s)
 		ib->sw[i].marker = m;
 		m += ib->sw[i].port_cnt;
 	}
+	return err;
 }
 
 /* P_Keys at the ports of switches that lead to hosts: those of the host. LNK-37 */
@@ -247,9 +254,9 @@ int vb_sim_ib_create(struct vb_sim *s)
 	hosts_create(s);
 	switches_create(s);
 	hops_create(s);
-	congestion_give(s);
-	if (gates_create(s))
-		return -ENOMEM;
+	err = congestion_give(s);
+	if (err || gates_create(s))
+		return err ? err : -ENOMEM;
 	vb_eventq_set(&s->events, vb_sim_watch_id(s), WATCH_NS);
 	err = vb_sim_subnets_check(s);
 	return err ? err : vb_sim_ib_route(s);
@@ -340,6 +347,11 @@ static void switch_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib
 	}
 }
 
+static const struct vb_hca *hca_of(const struct vb_sim *s, uint32_t port)
+{
+	return ((const struct vb_nic *)s->port[port].owner)->hca;
+}
+
 bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st)
 {
 	const struct vb_ib_end *e;
@@ -353,7 +365,9 @@ bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_i
 				       .capacity = e->port.config.capacity[0]};
 	if (e->source) {
 		st->becns = e->source->becns;
-		st->index_max = e->source->index_max;
+		st->strays = e->source->strays;
+		st->index_max =
+		    e->cct->by_qp ? vb_hca_cct_index_max(hca_of(s, port), 1) : e->source->index_max;
 	} else if (s->ib->marker) {
 		const struct vb_ib_switch *sw = &s->ib->sw[s->switch_of[port]];
 

@@ -52,6 +52,7 @@ struct vb_sim_ib_config {
 	uint32_t routing;                      /* enum vb_sim_routing */
 	uint8_t hop_limit;                     /* of packets into other subnets */
 	struct vb_ib_congestion congestion;    /* threshold 0: there is none */
+	struct vb_cct cct;                     /* with it: how hosts slow down */
 	uint32_t lanes;                        /* data lanes of each link: 1, 2, 4, 8 or 15 */
 	uint32_t lane_bytes;                   /* buffer of a lane at each input */
 	uint32_t flow_loss_ppm; /* flow control packets that are lost, of a million */
@@ -72,8 +73,9 @@ struct vb_sim_ib_config {
 struct vb_sim_ib_stats {
 	struct vb_ib_counters counters;
 	uint64_t flow_sent;
-	uint64_t marks; /* FECN; BECN that came, and where the index has been at most */
+	uint64_t marks; /* FECN; BECN that came, and where an index has been at most */
 	uint64_t becns;
+	uint64_t strays; /* BECN for QPs that did not take it, among the packets that came */
 	uint32_t index_max;
 	/* Of a port of a switch: packets that its P_Keys did not let in, or out; packets that came
 	 * in by any port of the switch and had no way. */

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "wire/be.h"
+#include "wire/opcode.h"
 
 /* Bytes of the BTH. */
 #define BTH_MARKS 4
@@ -43,36 +44,40 @@ void vb_ib_marker_pass(struct vb_ib_marker *m, const struct vb_ib_congestion *c,
 	f->bytes[BTH_MARKS] |= FECN;
 }
 
-uint16_t vb_ib_source_index(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl,
-			    vb_time now)
+void vb_ib_mark_path(struct vb_frame *f)
 {
-	struct vb_ib_source_level *l = &s->sl[sl];
-	bool runs = l->index > c->index_min;
-	uint64_t steps = runs && c->timer ? (now - l->since) / c->timer : 0;
+	uint8_t transport = f->bytes[0] & VB_TRANSPORT_MASK;
+	bool is_answer = vb_ib_has_becn(f) && transport != VB_TRANSPORT_CNP;
 
-	l->since = runs ? l->since + steps * c->timer : now;
-	l->index = runs && steps < (uint32_t)(l->index - c->index_min)
-		       ? (uint16_t)(l->index - steps)
-		       : c->index_min;
-	return l->index;
+	if (transport != VB_TRANSPORT_UD && (vb_ib_has_fecn(f) || is_answer))
+		f->path.traffic_class |= VB_ECN_CE;
 }
 
-void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_ib_congestion *c,
-		       const struct vb_frame *f, vb_time now)
+uint16_t vb_ib_source_index(struct vb_ib_source *s, const struct vb_cct *t, uint8_t sl, vb_time now)
+{
+	struct vb_ccti *i = &s->sl[sl].ccti;
+
+	if (t->by_qp)
+		*i = (struct vb_ccti){.since = now};
+	return t->by_qp ? 0 : vb_ccti_at(i, t, sl, now);
+}
+
+void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_cct *t, const struct vb_frame *f,
+		       vb_time now)
 {
 	uint8_t sl = f->path.sl % VB_SL_CNT;
-	uint16_t before = vb_ib_source_index(s, c, sl, now);
-	uint32_t index = before + (uint32_t)c->increase;
+	struct vb_ccti *i = &s->sl[sl].ccti;
 
-	VB_ASSERT_ALL(c->limit < VB_CCT_LEN && c->index_min <= c->limit);
+	VB_ASSERT_ALL(t->limit < VB_CCT_LEN);
 	s->becns++;
-	s->sl[sl].index = (uint16_t)(index < c->limit ? index : c->limit);
-	if (s->sl[sl].index > s->index_max)
-		s->index_max = s->sl[sl].index;
-	if (c->trigger && before < c->trigger && s->sl[sl].index >= c->trigger) {
+	if (t->by_qp)
+		return;
+	if (vb_ccti_becn(i, t, sl, now)) {
 		s->last[s->events++ % VB_IB_EVENTS] = event_of(f, now);
 		s->event_sls |= (uint16_t)(1u << sl);
 	}
+	if (i->index > s->index_max)
+		s->index_max = i->index;
 }
 
 void vb_ib_source_put(struct vb_ib_source *s, struct vb_frame *f)
@@ -81,17 +86,17 @@ void vb_ib_source_put(struct vb_ib_source *s, struct vb_frame *f)
 }
 
 /* The time that the packet takes on the line, and the delay behind it. */
-static vb_dur packet_delay(const struct vb_ib_congestion *c, uint16_t index,
-			   const struct vb_frame *f, uint64_t rate_bps)
+static vb_dur packet_delay(const struct vb_cct *t, uint16_t index, const struct vb_frame *f,
+			   uint64_t rate_bps)
 {
 	uint64_t ns = (f->frame_len + VB_FRAME_IB_GAP) * UINT64_C(8000000) / (rate_bps / 1000);
-	uint32_t entry = c->cct[index], multiplier = entry & ((1u << VB_CCT_SHIFT) - 1);
 
-	return ns + (ns * multiplier >> (entry >> VB_CCT_SHIFT));
+	return vb_cct_delay(t, index, ns);
 }
 
-struct vb_frame *vb_ib_source_take_level(struct vb_ib_source *s, const struct vb_ib_congestion *c,
-					 uint8_t sl, uint64_t rate_bps, vb_time now, vb_time *at)
+/* The next packet of a level; NULL: none, and *at is lowered. */
+static struct vb_frame *level_take(struct vb_ib_source *s, const struct vb_cct *t, uint8_t sl,
+				   uint64_t rate_bps, vb_time now, vb_time *at)
 {
 	struct vb_ib_source_level *l = &s->sl[sl];
 	struct vb_frame *f;
@@ -99,23 +104,24 @@ struct vb_frame *vb_ib_source_take_level(struct vb_ib_source *s, const struct vb
 
 	if (!l->held.head)
 		return NULL;
-	if (l->next_at > now) {
+	/* QPs that have got their own indices meanwhile wait elsewhere. */
+	if (l->next_at > now && !t->by_qp) {
 		*at = vb_time_min(*at, l->next_at);
 		return NULL;
 	}
 	f = vb_frame_fifo_pop(&l->held);
-	index = vb_ib_source_index(s, c, sl, now);
+	index = vb_ib_source_index(s, t, sl, now);
 	/* Without congestion the line alone paces. */
-	l->next_at = index ? vb_time_after(now, packet_delay(c, index, f, rate_bps)) : now;
+	l->next_at = index ? vb_time_after(now, packet_delay(t, index, f, rate_bps)) : now;
 	return f;
 }
 
-struct vb_frame *vb_ib_source_take(struct vb_ib_source *s, const struct vb_ib_congestion *c,
+struct vb_frame *vb_ib_source_take(struct vb_ib_source *s, const struct vb_cct *t,
 				   uint64_t rate_bps, vb_time now, vb_time *at)
 {
 	*at = VB_NEVER;
 	for (uint8_t sl = 0; sl < VB_SL_CNT; sl++) {
-		struct vb_frame *f = vb_ib_source_take_level(s, c, sl, rate_bps, now, at);
+		struct vb_frame *f = level_take(s, t, sl, rate_bps, now, at);
 
 		if (f)
 			return f;

@@ -12,21 +12,14 @@
 #include "base/time.h"
 #include "fabric/frame.h"
 #include "fabric/ib/lane.h"
+#include "wire/mad/subnet/cct.h"
 
-#define VB_CCT_LEN 128u
-#define VB_CCT_SHIFT 14 /* of an entry: two bits of shift, then the multiplier */
-
+/* How an output marks. */
 struct vb_ib_congestion {
 	uint32_t threshold;    /* bytes that wait at an output; 0: nothing is marked */
 	uint32_t packet_min;   /* bytes; shorter packets are not marked */
 	uint16_t marking_rate; /* of those that may be marked one in so many + 1 is */
-	uint16_t increase;     /* of the index, by a BECN */
-	uint16_t limit;        /* of the index, below VB_CCT_LEN */
-	uint16_t index_min;    /* where the timer leads it, up to the limit */
-	uint16_t trigger;      /* an index from here on is an event; 0: none is */
 	bool marks_victims;
-	vb_dur timer;             /* from one step back to the next */
-	uint16_t cct[VB_CCT_LEN]; /* injection delay: times of the packet * multiplier >> shift */
 };
 
 /* A packet that was marked, or a BECN that led an index to its trigger. */
@@ -45,15 +38,16 @@ struct vb_ib_marker {
 	struct vb_ib_congestion_event last[VB_IB_EVENTS]; /* number n in place n % VB_IB_EVENTS */
 };
 
-/* Of an adapter's port, for each service level. */
+/* Of an adapter's port, for each service level. Where QPs have an index each, it only counts: the
+ * adapter delays what it sends. */
 struct vb_ib_source {
 	struct vb_ib_source_level {
-		uint16_t index; /* CCTI */
-		vb_time since;  /* the timer's last step */
+		struct vb_ccti ccti;
 		vb_time next_at;
 		struct vb_frame_fifo held;
 	} sl[VB_SL_CNT];
 	uint64_t becns;
+	uint64_t strays;    /* BECNs for QPs that are not here: they slow nobody down */
 	uint64_t events;    /* times that an index came to its trigger... */
 	uint16_t event_sls; /* ... and the service levels where one did, as bits */
 	struct vb_ib_congestion_event
@@ -69,20 +63,22 @@ void vb_ib_marker_pass(struct vb_ib_marker *m, const struct vb_ib_congestion *c,
 bool vb_ib_has_fecn(const struct vb_frame *f);
 bool vb_ib_has_becn(const struct vb_frame *f);
 
-/* The packet @f with BECN came: its service level slows down. */
-void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_ib_congestion *c,
-		       const struct vb_frame *f, vb_time now);
-/* The index of a level now. */
-uint16_t vb_ib_source_index(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl,
+/* The packet @f with BECN came, for a QP that is here: its service level slows down, unless its QP
+ * does. */
+void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_cct *t, const struct vb_frame *f,
+		       vb_time now);
+/* The index of a level now; 0 where QPs have them. */
+uint16_t vb_ib_source_index(struct vb_ib_source *s, const struct vb_cct *t, uint8_t sl,
 			    vb_time now);
 /* A packet is to be injected: it is kept, in order, until it is its time. */
 void vb_ib_source_put(struct vb_ib_source *s, struct vb_frame *f);
 /* The next packet whose time has come; the one behind it has to wait as the index says, at
  * @rate_bps. NULL: none, *at is when there will be one. */
-struct vb_frame *vb_ib_source_take(struct vb_ib_source *s, const struct vb_ib_congestion *c,
+struct vb_frame *vb_ib_source_take(struct vb_ib_source *s, const struct vb_cct *t,
 				   uint64_t rate_bps, vb_time now, vb_time *at);
-/* The same of one level, where each has its own @c; *at is lowered. */
-struct vb_frame *vb_ib_source_take_level(struct vb_ib_source *s, const struct vb_ib_congestion *c,
-					 uint8_t sl, uint64_t rate_bps, vb_time now, vb_time *at);
+/* A packet has come for the core of an adapter. One with FECN, or with BECN that is no
+ * notification, gets CE into its path, as a marked one of RoCE has. Of a datagram, whose GRH a
+ * program sees, the core looks at the BTH itself. FAB-47 */
+void vb_ib_mark_path(struct vb_frame *f);
 
 #endif

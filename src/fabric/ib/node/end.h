@@ -29,7 +29,8 @@ struct vb_ib_end {
 	uint64_t flow_sent;
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
 	struct vb_ib_source *source; /* of an adapter with congestion control; NULL: it has none */
-	/* Of the source, or of what leaves a switch here; NULL: nothing is marked. */
+	const struct vb_cct *cct;    /* ... how it slows down */
+	/* How that is marked which leaves a switch here; NULL: nothing is. */
 	const struct vb_ib_congestion *congestion;
 	vb_time inject_at;     /* when the source has a packet for a lane again */
 	uint64_t relay_errors; /* of a switch: packets that came here and had no way */

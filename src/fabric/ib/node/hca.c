@@ -4,9 +4,6 @@
 
 #include "base/assert.h"
 
-#define OPCODE_UD 0x60 /* of the upper three bits of an opcode. IBA 9.2.1 */
-#define OPCODE_TRANSPORT 0xe0
-
 static uint8_t level_of(const struct vb_frame *f)
 {
 	return f->path.sl % VB_SL_CNT;
@@ -47,16 +44,11 @@ static void packet_put(struct vb_ib_hca *h, struct vb_frame *f, vb_time now)
 /* Puts packets whose time has come into their lanes. */
 static void held_put(struct vb_ib_hca *h, vb_time now)
 {
-	vb_time at = VB_NEVER;
+	struct vb_frame *f;
 
-	for (uint8_t sl = 0; sl < VB_SL_CNT; sl++) {
-		struct vb_frame *f;
-
-		while ((f = vb_ib_source_take_level(&h->source, &h->congestion[sl], sl,
-						    h->end->line->rate_bps, now, &at)) != NULL)
-			packet_put(h, f, now);
-	}
-	h->end->inject_at = at;
+	while ((f = vb_ib_source_take(&h->source, &h->cct, h->end->line->rate_bps, now,
+				      &h->end->inject_at)) != NULL)
+		packet_put(h, f, now);
 }
 
 void vb_ib_hca_put(struct vb_ib_hca *h, struct vb_frame *f, vb_time now)
@@ -75,17 +67,18 @@ struct vb_frame *vb_ib_hca_take(struct vb_ib_hca *h, vb_time now)
 	return f;
 }
 
-/* Where somebody answers marks, the core does, which knows them as CE; a datagram has nobody to
- * answer to. A BECN slows its service level down. FAB-47 */
+/* Marks are answered by the cores that take the packets, and a BECN slows down who sends: the
+ * service level here, or the QP there. FAB-47 */
 static void marks_take(struct vb_ib_hca *h, struct vb_frame *f, vb_time now)
 {
-	if (vb_ib_has_fecn(f)) {
-		h->fecns++;
-		if ((f->bytes[0] & OPCODE_TRANSPORT) != OPCODE_UD)
-			f->path.traffic_class |= VB_ECN_CE;
-	}
-	if (vb_ib_has_becn(f))
-		vb_ib_source_becn(&h->source, &h->congestion[level_of(f)], f, now);
+	vb_ib_mark_path(f);
+	h->fecns += vb_ib_has_fecn(f);
+	if (!vb_ib_has_becn(f))
+		return;
+	if (h->has_qp && !h->has_qp(h->ctx, h, vb_hdr_dqpn(f->bytes)))
+		h->source.strays++;
+	else
+		vb_ib_source_becn(&h->source, &h->cct, f, now);
 }
 
 void vb_ib_hca_handle_packet(struct vb_ib_hca *h, struct vb_frame *f, vb_time now)

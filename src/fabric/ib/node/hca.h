@@ -20,11 +20,15 @@ struct vb_ib_hca {
 	struct vb_machine machine; /* first: the machine is the port */
 	struct vb_ib_end *end;
 	struct vb_ib_source source;
-	struct vb_ib_congestion congestion[VB_SL_CNT]; /* by service level */
+	struct vb_cct cct;
 	struct vb_sl2vl sl2vl;
 	uint32_t waiting[VB_SL_CNT];  /* bytes of packets that have not left, by service level */
 	struct vb_frame_fifo arrived; /* packets that nobody has taken yet */
 	uint64_t fecns;               /* packets that came marked */
+	/* Whether a program here has the QP: a BECN for another one slows nobody down. NULL: any is
+	 * here. */
+	bool (*has_qp)(void *ctx, const struct vb_ib_hca *h, uint32_t qpn);
+	void *ctx;
 };
 
 /* @end is there as long as the port. No service level has congestion control, and all go by lane 0.

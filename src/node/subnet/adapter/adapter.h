@@ -21,6 +21,8 @@ struct vb_subnet_slot {
 	uint32_t qpn_start;           /* qpn_next when the owner came */
 	/* Of the owner's violations, what PortInfo has counted; by port. */
 	uint64_t bad_pkey[VB_HCA_PORTS_MAX + 1], bad_qkey[VB_HCA_PORTS_MAX + 1];
+	/* Of its QPs' indices that came to their triggers, what the log has. */
+	uint64_t cct_events[VB_HCA_PORTS_MAX + 1];
 };
 
 struct vb_subnet_adapter {

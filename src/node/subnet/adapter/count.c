@@ -109,6 +109,55 @@ static void count_violations(struct vb_subnet_daemon *d, struct vb_subnet_slot *
 	}
 }
 
+/* The last @cnt events of QPs that the program of a slot tells of, as the log of port @port has
+ * them. Returns their service levels, as bits. The program's word goes no further than the fields
+ * of a log. */
+static uint16_t log_events(struct vb_cca_node *cca, uint8_t port, const struct vb_cct_events *is,
+			   uint64_t cnt)
+{
+	uint16_t levels = 0;
+
+	for (uint64_t n = cnt; n > 0; n--) {
+		const struct vb_cct_event *e = &is->last[(is->cnt - n) % VB_CCT_EVENTS];
+		const struct vb_ibcc_event to = {.slid = e->lid,
+						 .sl = e->sl & 0xf,
+						 .service = e->service & 0xf,
+						 .qp = e->qpn & 0xffffff,
+						 .remote_qp = e->remote_qpn & 0xffffff};
+
+		levels |= (uint16_t)(1u << to.sl);
+		vb_cca_note_event(cca, port, &to, e->at);
+	}
+	return levels;
+}
+
+/* Indices of QPs of slot @s that came to their triggers. FAB-47, FAB-48 */
+static void count_indices(struct vb_subnet_daemon *d, struct vb_subnet_slot *s, uint32_t node)
+{
+	uint32_t cnt = d->subnet.node[node].sma.info.port_cnt;
+	struct vb_cca_node *cca = &d->subnet.node[node].cca;
+
+	for (uint32_t i = 1; i <= cnt && i <= VB_HCA_PORTS_MAX; i++) {
+		struct vb_cct_events is;
+		uint64_t more;
+		uint16_t levels;
+
+		if (!vb_cct_events_read(&s->shm->cct_events[i], &is))
+			continue; /* more of them come */
+		more = is.cnt - s->cct_events[i];
+		s->cct_events[i] = is.cnt;
+		levels =
+		    log_events(cca, (uint8_t)i, &is, more < VB_CCT_EVENTS ? more : VB_CCT_EVENTS);
+		vb_cca_note(cca, (uint8_t)i, more, levels);
+	}
+}
+
+static void count_slot(struct vb_subnet_daemon *d, struct vb_subnet_slot *s, uint32_t node)
+{
+	count_violations(d, s, node);
+	count_indices(d, s, node);
+}
+
 void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node)
 {
 	struct vb_subnet_adapter *a = d->adapter;
@@ -122,7 +171,7 @@ void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node)
 			continue;
 		(void)vb_ib_routes_add_up(a->map, vb_ib_map_routes(a->map, k), false);
 		if (owner->seat->index == node)
-			count_violations(d, &a->slot[k], node);
+			count_slot(d, &a->slot[k], node);
 	}
 	for (unsigned p = 1; p <= d->subnet.node[node].sma.info.port_cnt; p++) {
 		if (d->live)

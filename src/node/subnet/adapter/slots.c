@@ -248,6 +248,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 	a->slot[k].owner = NULL;
 	memset(a->slot[k].bad_pkey, 0, sizeof a->slot[k].bad_pkey);
 	memset(a->slot[k].bad_qkey, 0, sizeof a->slot[k].bad_qkey);
+	memset(a->slot[k].cct_events, 0, sizeof a->slot[k].cct_events);
 	/* Nobody sends there, or hands in anything, any more. */
 	__atomic_store_n(&vb_ib_map_routes(a->map, k)->node, VB_IB_NOWHERE, __ATOMIC_RELEASE);
 	__atomic_store_n(&a->common->wakeup[k].token, 0, __ATOMIC_RELEASE);
@@ -259,6 +260,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 		next += QPN_GAP;
 	memset(shm->counters, 0, sizeof shm->counters);
 	memset(shm->fired, 0, sizeof shm->fired);
+	memset(shm->cct_events, 0, sizeof shm->cct_events);
 	memset(shm->qp_entry, 0, sizeof shm->qp_entry);
 	memset(shm->comm, 0, sizeof shm->comm);
 	shm->pid = 0;

@@ -3,6 +3,7 @@
 #include "node/subnet/adapter/adapter.h"
 
 #include "node/netdev/devices.h"
+#include "node/subnet/live/live.h"
 #include "wire/ib/rate.h"
 
 #include <stdio.h>
@@ -71,6 +72,8 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, st
 	dev->ib.system_guid = d->subnet.node[at.node].sma.info.system_guid;
 	snprintf(dev->name, sizeof dev->name, "verbena0");
 	dev->ifindex = 1; /* the entry is in use */
+	if (d->live)
+		vb_subnet_live_cct(d, at, &dev->cct);
 	dev->active_mtu = p->info.neighbor_mtu;
 	dev->is_up = p->link->state >= VB_LINK_ACTIVE;
 	dev->speed_mbps =

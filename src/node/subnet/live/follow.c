@@ -103,14 +103,28 @@ static void switch_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v,
 	}
 }
 
+/* A program at the node of the adapter has the QP's slot: whose QPs are there the program alone
+ * knows. */
+static bool slot_is_there(void *ctx, const struct vb_ib_hca *h, uint32_t qpn)
+{
+	const struct vb_subnet_daemon *d = ctx;
+	uint32_t number = d->live->number[h - d->live->hca];
+	const struct vb_subnet_conn *owner = d->adapter->slot[qpn % VB_SLOT_CNT].owner;
+
+	return owner && owner->seat->index == vb_ib_map_ports(d->adapter->map)[number].node;
+}
+
 static void adapter_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v, uint32_t node)
 {
 	for (uint8_t p = 1; p <= d->topo->node[node].port_cnt; p++) {
 		uint32_t number = port_number(d, node, p);
 
-		v->number[v->hca_cnt] = number;
-		vb_ib_net_add_hca(&v->net, &v->hca[v->hca_cnt++], number,
-				  &d->subnet.node[node].port[p].link.config);
+		struct vb_ib_hca *hca = &v->hca[v->hca_cnt];
+
+		v->number[v->hca_cnt++] = number;
+		vb_ib_net_add_hca(&v->net, hca, number, &d->subnet.node[node].port[p].link.config);
+		hca->has_qp = slot_is_there;
+		hca->ctx = d;
 	}
 }
 
@@ -230,22 +244,20 @@ static void marks_follow(struct vb_ib_congestion *to, const struct vb_cca_node *
 	to->marks_victims = port_has_bit(cca->sw.victims, port);
 }
 
-/* How a port of an adapter slows down. FAB-48 */
-static void levels_follow(struct vb_ib_hca *h, const struct vb_cca_port *cca)
+/* How a port of an adapter slows down; timers are slower by @scale. FAB-47, FAB-48 */
+static void cct_read(struct vb_cct *to, const struct vb_cca_port *cca, uint32_t scale)
 {
-	for (uint32_t sl = 0; sl < VB_SL_CNT; sl++) {
+	_Static_assert(VB_CCT_LEN == VB_CCA_BLOCKS * VB_IBCC_ENTRIES, "one table");
+	to->by_qp = !(cca->ca.port_control & VB_IBCC_BY_LEVEL);
+	to->limit = cca->limit;
+	memcpy(to->entry, cca->entry, sizeof to->entry);
+	for (uint32_t sl = 0; sl < VB_CCT_LEVELS; sl++) {
 		const struct vb_ibcc_level *l = &cca->ca.level[sl];
-		struct vb_ib_congestion *c = &h->congestion[sl];
 
-		_Static_assert(VB_CCT_LEN == VB_CCA_BLOCKS * VB_IBCC_ENTRIES, "one table");
-		c->increase = l->increase;
-		c->limit = cca->limit;
-		c->index_min = l->index_min < cca->limit ? l->index_min : cca->limit;
-		c->trigger = l->trigger;
-		c->timer = l->timer * TIMER_NS;
-		memcpy(c->cct, cca->entry, sizeof c->cct);
-		if (h->source.sl[sl].index > c->limit)
-			h->source.sl[sl].index = c->limit;
+		to->level[sl] = (struct vb_cct_level){.timer = l->timer * (vb_dur)TIMER_NS * scale,
+						      .increase = l->increase,
+						      .index_min = l->index_min,
+						      .trigger = l->trigger};
 	}
 }
 
@@ -271,7 +283,7 @@ static void port_follow(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	vb_ib_net_set_rate(&v->net, number, rate_of(&sma->info));
 	if (v->net.port[number].hca) {
 		v->net.port[number].hca->sl2vl = sma->sl2vl[0];
-		levels_follow(v->net.port[number].hca, &cca->port[at.port]);
+		cct_read(&v->net.port[number].hca->cct, &cca->port[at.port], 1);
 	} else {
 		gate_follow(&v->gate[number], sma);
 		if (node_is(d, at.node, VB_NODE_SWITCH))
@@ -282,6 +294,16 @@ static void port_follow(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	vb_ib_net_set_state(&v->net, number, link->state,
 			    link->counters.link_downed != v->downs[number]);
 	v->downs[number] = link->counters.link_downed;
+}
+
+/* QPs wait by the clock, which is faster than the time of the links. FAB-47 */
+void vb_subnet_live_cct(struct vb_subnet_daemon *d, struct vb_subnet_place at,
+			struct vb_cct_rules *to)
+{
+	const struct vb_sma_port *sma = vb_subnet_sma_port(&d->subnet, at);
+
+	cct_read(&to->table, &d->subnet.node[at.node].cca.port[at.port], d->live->scale);
+	to->rate_bps = rate_of(&sma->info) / d->live->scale;
 }
 
 /* A switch has a map of each output for each input, port 0 among them; a router one of each output.

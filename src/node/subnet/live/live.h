@@ -85,6 +85,9 @@ bool vb_subnet_live_is_sent(const struct vb_subnet_live *v);
 int vb_subnet_live_make(struct vb_subnet_daemon *d, struct vb_subnet_live *v);
 void vb_subnet_live_unmake(struct vb_subnet_live *v);
 void vb_subnet_live_follow(struct vb_subnet_daemon *d, uint32_t node);
+/* How QPs of programs at the port slow down. */
+void vb_subnet_live_cct(struct vb_subnet_daemon *d, struct vb_subnet_place at,
+			struct vb_cct_rules *to);
 /* Adds what the port has counted to the counters of the subnet. */
 void vb_subnet_live_count(struct vb_subnet_daemon *d, struct vb_subnet_place at);
 

@@ -45,7 +45,9 @@ static const struct vb_mad_field key_fields[] = {
 	    LOG(event[i].sl, 352 + 96 * (i), 4), LOG(event[i].now, 384 + 96 * (i), 32)
 #define CA_EVENT(i)                                                                                \
 	LOG(event[i].qp, 96 + 128 * (i), 24), LOG(event[i].sl, 120 + 128 * (i), 4),                \
-	    LOG(event[i].slid, 176 + 128 * (i), 16), LOG(event[i].now, 192 + 128 * (i), 32)
+	    LOG(event[i].service, 124 + 128 * (i), 4),                                             \
+	    LOG(event[i].remote_qp, 128 + 128 * (i), 24), LOG(event[i].slid, 176 + 128 * (i), 16), \
+	    LOG(event[i].now, 192 + 128 * (i), 32)
 
 /* The time stands behind the map of events in an adapter's. */
 static const struct vb_mad_field switch_log_fields[] = {

@@ -51,7 +51,9 @@ enum vb_ibcc_log_type { VB_IBCC_LOG_OF_SWITCH = 1, VB_IBCC_LOG_OF_CA = 2 };
 struct vb_ibcc_event {
 	uint16_t slid, dlid; /* of an adapter slid alone: where the other end is */
 	uint8_t sl;
-	uint32_t qp;  /* of an adapter: its own */
+	uint8_t service; /* of an adapter: the transport, 0 RC, 1 UC, 2 RD, 3 UD */
+	uint32_t qp;     /* of an adapter: its own, and the other end's; 0: unknown */
+	uint32_t remote_qp;
 	uint32_t now; /* 1.024 us */
 };
 
@@ -103,9 +105,10 @@ struct vb_ibcc_level {
 	uint8_t index_min;
 };
 
+#define VB_IBCC_BY_LEVEL 1u /* bit 0 of port_control: levels have indices, and not QPs */
 struct vb_ibcc_ca_setting {
-	uint16_t port_control; /* bit 0: by service level, not by QP */
-	uint16_t control_map;  /* levels that a Set means */
+	uint16_t port_control;
+	uint16_t control_map; /* levels that a Set means */
 	struct vb_ibcc_level level[VB_IBCC_LEVELS];
 };
 
