@@ -153,16 +153,21 @@ static void dct__next_connection_is_owed_no_cnp(void **state)
 }
 
 /* InfiniBand at 8 Gb/s: at index 2 a packet waits twice its own time behind the one before. */
-static void open_by_lid(void)
+static void set_rules(bool by_qp)
 {
-	struct vb_cct_rules r = {.table = {.by_qp = true, .limit = 2, .entry = {[2] = 2}},
+	struct vb_cct_rules r = {.table = {.by_qp = by_qp, .limit = 2, .entry = {[2] = 2}},
 				 .rate_bps = UINT64_C(8000000000)};
 
+	r.table.level[0] = (struct vb_cct_level){.timer = VB_SEC, .increase = 2};
+	assert_int_equal(vb_hca_set_port_cct(env.hca, 1, &r), 0);
+}
+
+static void open_by_lid(void)
+{
 	env_config(&env);
 	env.cfg.cc.np_en = true;
 	env_open(&env, 64);
-	r.table.level[0] = (struct vb_cct_level){.timer = VB_SEC, .increase = 2};
-	assert_int_equal(vb_hca_set_port_cct(env.hca, 1, &r), 0);
+	set_rules(true);
 	assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
 	env.now = 1000;
 }
@@ -197,6 +202,10 @@ static void dct__contexts_have_indices(void **state)
 	vb_hca_handle_timeout(env.hca, env.now);
 	assert_int_equal(env_tx(&env, &b), 1);
 	assert_int_equal(b.pkt[0].path->dlid, hot.slid);
+	/* Service levels have indices now: the context waits no longer. */
+	assert_int_equal(env_tx(&env, &b), 0);
+	set_rules(false);
+	assert_int_equal(env_tx(&env, &b), 1);
 	env_close(&env);
 }
 

@@ -170,12 +170,69 @@ static void frame__that_is_damaged_is_counted(void **state)
 	world_close(&w);
 }
 
+/* A notification for QP @qpn comes to host 0, which has a port of InfiniBand. */
+static void notification_hand_over(struct world *w, uint32_t qpn)
+{
+	struct vb_path path = {.port = 1, .slid = 2, .dlid = 1};
+	struct vb_hdr h = {
+	    .opcode = VB_OPCODE_CNP_IB, .becn = true, .pkey = VB_PKEY_DEFAULT, .dqpn = qpn};
+	struct vb_tx tx = {.path = &path};
+	struct vb_frame *f = vb_frame_pool_take(&w->pool);
+
+	assert_non_null(f);
+	tx.hdr_len = (uint8_t)vb_hdr_emit(&h, tx.hdr);
+	vb_frame_fill(f, &tx, false);
+	hand_over(w, 0, f);
+}
+
+/* FAB-47: a notification for a QP that is not there slows no service level down; one for a QP that
+ * takes it does. */
+static void notification__for_a_qp_that_is_there(void **state)
+{
+	static const struct vb_cct table = {.limit = 9, .level[0] = {.increase = 3}};
+	struct vb_ib_port_config c = {
+	    .mtu = 1024, .data_cnt = 1, .symbol_ps = 1000, .capacity = {64}, .hoq_life = 20};
+	struct vb_qp_attr a = {.qp_state = VB_QPS_INIT, .port = 1};
+	static struct vb_ib_source source;
+	static struct vb_ib_end end;
+	static struct world w;
+	struct vb_qp_init init = {.type = VB_QPT_UD};
+	struct vb_qp *qp;
+
+	(void)state;
+	memset(&source, 0, sizeof source);
+	world_open(&w);
+	vb_ib_end_init(&end, &c, &w.port[0], &w.pool);
+	vb_ib_end_set_link(&end, true, 0);
+	end.source = &source;
+	end.cct = &table;
+	vb_nic_set_infiniband(&w.nic[0], &end);
+	init.send_cq = init.recv_cq = w.nic[0].cq;
+	assert_int_equal(vb_qp_create(w.nic[0].pd, &init, &qp), 0);
+	assert_int_equal(
+	    vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY, 0), 0);
+	a.qp_state = VB_QPS_RTR;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, 0), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		notification_hand_over(&w, 0x1000 + i);
+	assert_int_equal(source.strays, 100);
+	assert_int_equal(source.becns | source.index_max, 0);
+	assert_int_equal(w.nic[0].counters.v[VB_COUNTER_rx_qpn_miss], 100);
+	notification_hand_over(&w, vb_qp_number(qp));
+	assert_int_equal(source.becns, 1);
+	assert_int_equal(source.index_max, 3);
+	assert_int_equal(source.strays, 100);
+	assert_int_equal(w.pool.used, 0);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(send__goes_over_and_is_acknowledged),
 	    cmocka_unit_test(priority__that_is_held_is_put_aside),
 	    cmocka_unit_test(frame__that_is_damaged_is_counted),
+	    cmocka_unit_test(notification__for_a_qp_that_is_there),
 	};
 
 	return cmocka_run_group_tests_name("sim_nic", tests, NULL, NULL);

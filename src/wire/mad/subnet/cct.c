@@ -4,15 +4,10 @@
 
 #include "base/assert.h"
 
-static uint16_t index_least(const struct vb_cct *t, const struct vb_cct_level *l)
-{
-	return l->index_min < t->limit ? l->index_min : t->limit;
-}
-
 uint16_t vb_ccti_at(struct vb_ccti *i, const struct vb_cct *t, uint8_t sl, vb_time now)
 {
 	const struct vb_cct_level *l = &t->level[sl % VB_CCT_LEVELS];
-	uint16_t least = index_least(t, l);
+	uint16_t least = l->index_min;
 	bool runs = i->index > least;
 	uint64_t steps = runs && l->timer ? vb_time_since(i->since, now) / l->timer : 0;
 
@@ -20,7 +15,7 @@ uint16_t vb_ccti_at(struct vb_ccti *i, const struct vb_cct *t, uint8_t sl, vb_ti
 	i->since = runs ? i->since + steps * l->timer : now;
 	i->index =
 	    runs && steps < (uint32_t)(i->index - least) ? (uint16_t)(i->index - steps) : least;
-	/* A limit that a manager lowers holds at once. */
+	/* The limit bounds the least index as well, and one that a manager lowers holds at once. */
 	if (i->index > t->limit)
 		i->index = t->limit;
 	return i->index;
