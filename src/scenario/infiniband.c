@@ -181,8 +181,11 @@ int vb_scenario_read_groups(struct reader *r, const yaml_node_t *node, void *at)
 	return reader_list(r, node, at, read_group);
 }
 
-#define MARKS(field) IN(vb_sim_ib_config, congestion.field)
-#define SOURCES(field) IN(vb_sim_ib_config, cct.field)
+/* By how much of a packet's time each index delays it more: the shift of the table's entries. */
+static const struct key_name steps[] = {{"1/8", 3}, {"1/4", 2}, {"1/2", 1}, {"1", 0}, {NULL, 0}};
+
+#define MARKS(field) IN(vb_scenario, ib.congestion.field)
+#define SOURCES(field) IN(vb_scenario, ib.cct.field)
 
 /* Keys: how packets are marked, and how sources follow. */
 static const struct key congestion_keys[] = {
@@ -193,22 +196,25 @@ static const struct key congestion_keys[] = {
     {"increase", KEY_U16, SOURCES(level[0].increase), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
     {"limit", KEY_U16, SOURCES(limit), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
     {"timer", KEY_TIME, SOURCES(level[0].timer), 1, VB_SEC, NULL, NULL, NULL},
+    {.name = "step", .kind = KEY_NAME8, .offset = IN(vb_scenario, cct_shift), .names = steps},
     {.name = NULL},
 };
 
 static int read_marks(struct reader *r, const yaml_node_t *node, void *at)
 {
-	struct vb_sim_ib_config *c = at;
+	struct vb_scenario *sc = at;
+	struct vb_cct *cct = &sc->ib.cct;
 	int bad;
 
-	c->congestion = (struct vb_ib_congestion){.threshold = 16384};
-	c->cct = (struct vb_cct){.limit = VB_CCT_LEN - 1,
-				 .level[0] = {.increase = 1, .timer = 20 * VB_USEC}};
+	sc->ib.congestion = (struct vb_ib_congestion){.threshold = 16384};
+	*cct = (struct vb_cct){.limit = VB_CCT_LEN - 1,
+			       .level[0] = {.increase = 1, .timer = 20 * VB_USEC}};
+	sc->cct_shift = 2;
+	bad = reader_map(r, node, congestion_keys, sc);
 	for (uint32_t i = 0; i < VB_CCT_LEN; i++)
-		c->cct.entry[i] = (uint16_t)(2u << VB_CCT_SHIFT | i);
-	bad = reader_map(r, node, congestion_keys, c);
+		cct->entry[i] = (uint16_t)((uint32_t)sc->cct_shift << VB_CCT_SHIFT | i);
 	for (uint32_t sl = 1; sl < VB_CCT_LEVELS; sl++)
-		c->cct.level[sl] = c->cct.level[0];
+		cct->level[sl] = cct->level[0];
 	return bad;
 }
 
@@ -236,7 +242,7 @@ const struct key vb_scenario_infiniband_keys[] = {
      .kind = KEY_MAP,
      .offset = IN(vb_scenario, ib.weight[VB_ARB_LOW]),
      .map = arbitration_keys},
-    {.name = "congestion", .kind = KEY_CALL, .offset = IN(vb_scenario, ib), .read = read_marks},
+    {.name = "congestion", .kind = KEY_CALL, .offset = 0, .read = read_marks},
     NAMED(IN(vb_scenario, ib.enforce), "enforce", enforcements),
     {.name = "partitions", .kind = KEY_CALL, .offset = 0, .read = read_partitions},
     {.name = "sl", .kind = KEY_MAP, .offset = IN(vb_scenario, lane_of_sl), .map = sl_keys},

@@ -94,6 +94,7 @@ struct vb_scenario {
 	struct vb_sim_ib_config ib;
 	char routes[VB_SCENARIO_PATH]; /* of the file's topology; "": by routing */
 	uint8_t lane_of_sl[VB_SL_CNT]; /* VB_SCENARIO_UNSAID: by the number of lanes */
+	uint8_t cct_shift;             /* of ib.cct: in all entries */
 	struct vb_load_config load;
 	struct vb_recovery recovery; /* of every adapter; zeros: fixed timers, go-back-N */
 	struct vb_cc_settings cc;    /* of every adapter; zeros: no congestion control */

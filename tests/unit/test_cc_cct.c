@@ -86,6 +86,24 @@ static void index__comes_and_goes(void **state)
 	}
 }
 
+/* A port that no manager has set: no index can be but 0, and no packet is asked about it. */
+static void index__without_a_table_is_none(void **state)
+{
+	struct vb_cct_rules r = rules_of(true);
+	struct vb_qp *qp;
+
+	(void)state;
+	open_port(true);
+	qp = qp_to(VB_QPT_RC, 2);
+	assert_true(qp->cc.on);
+	r.table.limit = 0;
+	assert_int_equal(vb_hca_set_port_cct(env.hca, 1, &r), 0);
+	assert_false(qp->cc.on);
+	assert_int_equal(cnp(vb_qp_number(qp), 2), VB_VERDICT_OK);
+	assert_int_equal(env.counters.v[VB_COUNTER_rp_cnp_ignored], 1);
+	env_close(&env);
+}
+
 /* A QP that comes late makes up for it, for as long as the rules say; one that waits looks again
  * half of that later, so that several packets leave together. */
 static void index__lets_late_packets_make_up(void **state)
@@ -286,6 +304,7 @@ int main(void)
 	    cmocka_unit_test(index__is_that_of_a_qp),
 	    cmocka_unit_test(index__is_that_of_a_level),
 	    cmocka_unit_test(index__comes_and_goes),
+	    cmocka_unit_test(index__without_a_table_is_none),
 	    cmocka_unit_test(index__lets_late_packets_make_up),
 	    cmocka_unit_test(index__holds_responses),
 	    cmocka_unit_test(becn__comes_in_any_packet),

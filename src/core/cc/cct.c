@@ -26,7 +26,8 @@ void vb_cct_refresh(struct vb_qp *qp)
 {
 	const struct vb_cct_port *p = port_of(qp);
 	struct vb_cct_point *c = &qp->cc.cct;
-	bool on = p && p->rules.table.by_qp;
+	/* Where no manager has made a table, the index would stay 0. */
+	bool on = p && p->rules.table.by_qp && p->rules.table.limit;
 
 	if (c->on != on) {
 		c->on = on;
