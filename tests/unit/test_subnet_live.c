@@ -306,7 +306,7 @@ static void settings__of_indices_of_qps(void **state)
 	ca->port[1].limit = 9;
 	ca->port[1].entry[9] = 77;
 	ca->port[1].ca.level[3] = (struct vb_ibcc_level){5, 2, 4, 20};
-	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_SET);
+	vb_subnet_adapter_follow(fabric, HOST_A);
 	port = &fabric->live->net.port[vb_subnet_map_port(fabric->adapter, place(HOST_A, 1))];
 	hca = port->hca;
 	assert_true(hca->cct.by_qp && table->device[0].cct.table.by_qp);
@@ -314,7 +314,7 @@ static void settings__of_indices_of_qps(void **state)
 	assert_int_equal(table->device[0].cct.table.level[3].timer, 5 * 1024 * 10);
 	assert_true(table->device[0].cct.rate_bps == port->line->rate_bps / 10);
 	ca->port[1].ca.port_control = VB_IBCC_BY_LEVEL;
-	vb_subnet_adapter_follow(fabric, HOST_A, VB_SMA_SET);
+	vb_subnet_adapter_follow(fabric, HOST_A);
 	assert_false(hca->cct.by_qp || table->device[0].cct.table.by_qp);
 
 	events = &fabric->adapter->slot[a.slot].shm->cct_events[1];
