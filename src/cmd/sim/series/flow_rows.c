@@ -4,8 +4,10 @@
 #include "core/cc/settings.h"
 #include "core/view.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ACKED, RATE, INFLIGHT, WINDOW, CC_RATE, CC_TARGET, ALPHA, RTT, CNPS, COLUMN_CNT };
 
@@ -20,6 +22,26 @@ static const struct vb_table_column columns[COLUMN_CNT] = {
     [RTT] = {"rtt_ns", VB_RECORD_RTT, VB_TABLE_BOTH, false},
     [CNPS] = {"cnps", VB_RECORD_CNPS, VB_TABLE_BOTH, false},
 };
+
+bool vb_series_grow(struct vb_sim_series *s, void *array, uint32_t *room, uint32_t cnt, size_t size)
+{
+	uint32_t to = *room < 64 ? 64 : *room;
+	void *old, *mem;
+
+	if (cnt <= *room)
+		return true;
+	while (to < cnt)
+		to = to <= UINT32_MAX / 2 ? 2 * to : UINT32_MAX;
+	memcpy(&old, array, sizeof old);
+	mem = realloc(old, to * size);
+	if (!mem) {
+		s->err = -ENOMEM;
+		return false;
+	}
+	memcpy(array, &mem, sizeof mem);
+	*room = to;
+	return true;
+}
 
 int vb_series_flows_begin(struct vb_sim_series *s, const char *dir)
 {

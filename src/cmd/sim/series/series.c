@@ -16,26 +16,6 @@ bool vb_sim_series_has_packets(const struct vb_record *rec)
 	return rec->series & (1u << VB_RECORD_RTT | VB_RECORD_OF_PORTS);
 }
 
-bool vb_series_grow(struct vb_sim_series *s, void *array, uint32_t *room, uint32_t cnt, size_t size)
-{
-	uint32_t to = *room < 64 ? 64 : *room;
-	void *old, *mem;
-
-	if (cnt <= *room)
-		return true;
-	while (to < cnt)
-		to = to <= UINT32_MAX / 2 ? 2 * to : UINT32_MAX;
-	memcpy(&old, array, sizeof old);
-	mem = realloc(old, to * size);
-	if (!mem) {
-		s->err = -ENOMEM;
-		return false;
-	}
-	memcpy(array, &mem, sizeof mem);
-	*room = to;
-	return true;
-}
-
 static int groups_begin(struct vb_sim_series *s, const char *dir)
 {
 	char path[VB_WHOLE_FILE_PATH];
