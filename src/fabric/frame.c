@@ -55,9 +55,10 @@ struct vb_frame *vb_frame_pool_take(struct vb_frame_pool *pool)
 	struct vb_frame *p = pool->free;
 
 	pool->free = p->next;
-	/* The next frame may be cold: fetch the lines that taking and filling it touch. */
+	/* The next frame may be cold: fetch the lines that taking and filling it touch. There may
+	 * be none; no pointer is made of nothing. */
 	__builtin_prefetch(pool->free, 1);
-	__builtin_prefetch((const char *)pool->free + 64, 1);
+	__builtin_prefetch((const void *)((uintptr_t)pool->free + 64), 1);
 	if (++pool->used > pool->used_max)
 		pool->used_max = pool->used;
 	VB_ASSERT_ALL(pool->used <= pool->cnt && pool->cnt <= pool->max);

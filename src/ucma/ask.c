@@ -13,7 +13,7 @@
 #define GROUP_TIMEOUT_NS (3 * VB_SEC)
 
 /* A manager asks to register again while it sweeps, sometimes more than once, and answers nobody
- * before its first sweep has ended. The waits grow as those of IPoIB in Linux do. */
+ * before its first sweep has ended. The waits grow as IPoIB's do in Linux. */
 #define REJOIN_FIRST_NS (100 * VB_MSEC)
 #define REJOIN_WAIT_NS VB_SEC
 #define REJOIN_WAIT_MAX_NS (16 * VB_SEC)

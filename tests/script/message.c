@@ -200,7 +200,7 @@ static void gid_take(const struct reader *r, struct args *args, const char *key,
 	if (!r->compares)
 		*gid = want;
 	else if (!vb_gid_eq(gid, &want))
-		drill_fail(r->d, "%s is not that of host %s", key, text);
+		drill_fail(r->d, "%s is not the one of host %s", key, text);
 }
 
 static void path_take(const struct reader *r, struct args *args, struct vb_cm_route *route)
@@ -306,7 +306,7 @@ static void same_bytes(struct drill *d, const struct script_message *s)
 		before--;
 	} while (before->msg.attr != s->msg.attr);
 	if (memcmp(before->mad, s->mad, VB_MAD_LEN) != 0)
-		drill_fail(d, "its bytes are not those of the %s before",
+		drill_fail(d, "its bytes differ from the %s before",
 			   vb_cm_attr_name(s->msg.attr));
 }
 

@@ -195,7 +195,7 @@ def fabrics_in_a_row(context):
 @case("subnet.router.joined_lids", seconds=300)
 def data_crosses_by_lid(context):
     """Two OpenSMs of a user, and data by verbs with a GRH: RC and UD cross with a hop limit of 255, and end at the router with
-    one of 1. perftest tells the peer its own LID, which here is that of the router in the peer's subnet. FAB-06, LNK-06"""
+    one of 1. perftest tells the peer its own LID, which here is the router's LID in the peer's subnet. FAB-06, LNK-06"""
     f = Beside(context)
     try:
         guid = {n: int(re.search(rf"^\w+ {n} 0x([0-9a-f]+)", f.fabric(f.of(n).name, "show"), re.M)[1], 16)

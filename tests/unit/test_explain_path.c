@@ -340,7 +340,7 @@ static void routers__that_drop(void **state)
 	expect("hop-limit", VB_RANK_FAILED, "its hop limit was 1");
 }
 
-/* Subnets of other prefixes, and no router in that of the sender. FAB-06 */
+/* Subnets of other prefixes, and no router in the sender's subnet. FAB-06 */
 static void subnets__that_no_router_joins(void **state)
 {
 	(void)state;

@@ -163,7 +163,7 @@ static void rejoin__asks_for_the_group_as_it_was(void **state)
 	assert_int_equal(m->member.traffic_class, 9);
 	assert_int_equal(m->member.flow_label, 0x54321);
 	assert_int_equal(m->member.hop_limit, 2);
-	assert_int_equal(m->member.join_state, 1); /* not that of others at the port */
+	assert_int_equal(m->member.join_state, 1); /* not the state of others at the port */
 	/* Nobody hears of it, and nothing is repeated. */
 	ucma_advance(&net, 100 * VB_SEC);
 	assert_int_equal(sa.cnt, 1);
@@ -245,7 +245,7 @@ static void rejoin__takes_late_answers(void **state)
 	ucma_advance(&net, 2 * VB_SEC);
 	assert_int_equal(sa.cnt, 2);
 	m = sa.msg[0];
-	m.tid++; /* that of the next question */
+	m.tid++; /* the TID of the next question */
 	manager_asks(PORT);
 	answer_give(&sa.msg[0]);
 	manager_asks(PORT);

@@ -31,7 +31,7 @@ struct vb_multipath_config {
 	vb_dur flowlet_gap;   /* a pause longer than this ends a flowlet */
 	uint32_t flowlet_cnt; /* entries of the table of each switch, 1 to VB_FLOWLETS_MAX */
 	uint32_t queue_step;  /* ADAPTIVE: lengths of queues are compared in so many bytes, 1 on */
-	uint8_t random_ties;  /* ... and equal ones chosen from at random, not by the hash */
+	uint8_t random_ties;  /* ... and one of equal hops is drawn at random, not by the hash */
 };
 
 /* Flows that share an entry are one flow to the switch: the table is bounded, and hashed. */
