@@ -54,6 +54,17 @@ def own_counters(f, node):
     return {k: int(v) for k, v in re.findall(r"^(\w+):\.*(\d+)$", f.run(node, "perfquery", "-x"), re.M)}
 
 
+def await_silence(f, node):
+    """Returns once the port counts nothing for a while: the manager has answered."""
+    last = [None]
+
+    def is_silent():
+        was, last[0] = last[0], own_counters(f, node)
+        time.sleep(0.3)
+        return was == last[0]
+    f.context.wait(is_silent, 20, lambda: f"{node} goes on counting")
+
+
 def need_counted(f, found, nodes, before):
     """Each port shows the packets and the words that it has counted since."""
     for node in nodes:
@@ -61,7 +72,8 @@ def need_counted(f, found, nodes, before):
         for way, name in ((SENT, "Xmit"), (RECEIVED, "Rcv")):
             seen = at(found, f"{node}/1", way)
             got = new[f"Port{name}Pkts"] - before[node][f"Port{name}Pkts"], new[f"Port{name}Data"] - before[node][f"Port{name}Data"]
-            need(got == (len(seen), sum(p.words for p in seen)), f"{node} {name}: counted {got}, captured {len(seen)}")
+            captured = len(seen), sum(p.words for p in seen)
+            need(got == captured, f"{node} {name}: counted {got}, captured {captured}")
 
 
 def classes(found):
@@ -195,6 +207,7 @@ def connections_are_captured(context):
             f.run(CLIENT, "mckey", "-m", "239.1.2.3", "-b", CLIENT_IP, "-C", "10", "-s")
             time.sleep(0.5)  # the manager sets its tables behind its answer
         listener.end()
+        await_silence(f, SERVER)  # its port leaves the group
         found = c.finish(GUESSED)
         need_counted(f, found, (SERVER, CLIENT), before)
         kinds = {p.mad[17] for p, _ in found if p.mad is not None and p.mad[1] == 7}

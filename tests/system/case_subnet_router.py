@@ -129,7 +129,7 @@ def cross_by_lid(context, *options):
     try:
         manage_by_hand(f, context, "H-0000", "a", ((CLIENT_GUID, 20), (NEAR_GUID, 30)), PREFIX_A, PREFIX_B, NEAR_GUID)
         manage_by_hand(f, context, "H-0003", "b", ((SERVER_GUID, 30), (FAR_GUID, 20)), PREFIX_B, PREFIX_A, FAR_GUID)
-        need(lid_of(f, CLIENT) == 20 and lid_of(f, SERVER) == 30, f"{lid_of(f, CLIENT)} {lid_of(f, SERVER)}")
+        context.wait(lambda: lid_of(f, CLIENT) == 20 and lid_of(f, SERVER) == 30, 10, lambda: "no LIDs of the managers' files")
         before = counters(f, 30, 1)
         for argv in (["ib_send_bw", "-n", "200"], ["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"],
                      ["ib_atomic_bw", "-n", "200"], ["ib_send_bw", "-n", "200", "-c", "UD", "-s", "1024"],

@@ -60,13 +60,19 @@ static int world_open(struct world *w, const struct vb_switch_config *cfg)
 
 static const struct vb_switch_config roomy = {.buffer = {.bytes = 1 << 20, .alpha_1024 = 1024}};
 
-/* Hands the switch a frame for host @to by port @in. */
-static struct vb_frame *give(struct world *w, uint32_t in, uint32_t to, uint8_t prio, uint32_t len)
+/* Hands the switch a frame for host @to by port @in, at @now. */
+static struct vb_frame *give_at(struct world *w, uint32_t in, uint32_t to, uint8_t prio,
+				uint32_t len, vb_time now)
 {
 	struct vb_frame *f = fabric_frame(&w->pool, in, to, prio, len);
 
-	w->sw.machine.ops->handle_packet(&w->sw.machine, in, f, 0);
+	w->sw.machine.ops->handle_packet(&w->sw.machine, in, f, now);
 	return f;
+}
+
+static struct vb_frame *give(struct world *w, uint32_t in, uint32_t to, uint8_t prio, uint32_t len)
+{
+	return give_at(w, in, to, prio, len, 0);
 }
 
 static struct vb_frame *take(struct world *w, uint32_t out)
@@ -288,8 +294,8 @@ static void watchdog__drops_at_a_port_paused_for_too_long(void **state)
 	assert_int_equal(world_open(&w, &cfg), 0);
 	pause(&w, true, 10);
 	for (uint32_t i = 0; i < 3; i++)
-		(void)give(&w, 0, 1, 0, 100);
-	(void)give(&w, 0, 1, 2, 100); /* another priority, which goes */
+		(void)give_at(&w, 0, 1, 0, 100, 10);
+	(void)give_at(&w, 0, 1, 2, 100, 10); /* another priority, which goes */
 	assert_non_null(take_at(&w, 11));
 	assert_null(take_at(&w, 11));
 	assert_true(w.port[1].pull_at == 1010);
@@ -304,16 +310,16 @@ static void watchdog__drops_at_a_port_paused_for_too_long(void **state)
 	/* The sender, which had been paused for it, goes on. */
 	assert_true(take(&w, 0)->pause_on);
 	assert_false(take(&w, 0)->pause_on);
-	(void)give(&w, 0, 1, 0, 100);
+	(void)give_at(&w, 0, 1, 0, 100, 1010);
 	assert_null(take_at(&w, 1500));
 	assert_int_equal(w.port[1].stats.drops, 4);
 	assert_int_equal(w.port[1].storm_cnt, 1);
 	pause(&w, false, 2000);
-	f = give(&w, 0, 1, 0, 100);
+	f = give_at(&w, 0, 1, 0, 100, 2000);
 	assert_ptr_equal(take_at(&w, 2000), f);
 	/* The next pause has its own time. */
 	pause(&w, true, 3000);
-	(void)give(&w, 0, 1, 0, 100);
+	(void)give_at(&w, 0, 1, 0, 100, 3000);
 	assert_null(take_at(&w, 3999));
 	assert_int_equal(w.port[1].storm_cnt, 1);
 	assert_null(take_at(&w, 4000));
