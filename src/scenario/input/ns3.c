@@ -81,7 +81,7 @@ static int switches_read(struct ns3 *t, struct vb_net_place *place)
 {
 	for (uint32_t i = 0; i < t->switches; i++) {
 		struct vb_token word;
-		uint32_t node;
+		uint32_t node = 0;
 		int bad;
 
 		if (!vb_tokens_next(&t->words, &word))

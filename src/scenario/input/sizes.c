@@ -2,6 +2,8 @@
 /* Points of a cumulative distribution from text. See sizes.h. */
 #include "scenario/input/sizes.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -103,11 +105,14 @@ static int rows_read(struct rows *r, struct vb_tokens *w, const struct vb_compla
 
 static int dist_make(struct vb_size_dist **out, const struct rows *r)
 {
+	VB_ASSERT(r->row && r->cnt > 0);
+
 	/* Parts per million in 10^-9 of the last. */
 	uint64_t ppm = r->row[r->cnt - 1].share / PPM;
 	struct vb_size_dist *d = calloc(1, sizeof *d + (r->cnt + 1) * sizeof(struct vb_size_point));
 	struct vb_size_point *p;
 
+	VB_ASSERT(ppm > 0);
 	if (!d)
 		return -ENOMEM;
 	p = (struct vb_size_point *)(void *)(d + 1);

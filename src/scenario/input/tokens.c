@@ -62,7 +62,8 @@ const char *vb_token_show(const struct vb_token *word, char shown[VB_TOKEN_SHOWN
 	uint32_t n = word->len < 40 ? word->len : 40;
 
 	for (uint32_t i = 0; i < n; i++)
-		shown[i] = word->text[i] >= ' ' && word->text[i] < 0x7f ? word->text[i] : '?';
+		shown[i] =
+		    (char)(word->text[i] >= ' ' && word->text[i] < 0x7f ? word->text[i] : '?');
 	snprintf(shown + n, 4, "%s", n < word->len ? "..." : "");
 	return shown;
 }
