@@ -306,8 +306,7 @@ static void same_bytes(struct drill *d, const struct script_message *s)
 		before--;
 	} while (before->msg.attr != s->msg.attr);
 	if (memcmp(before->mad, s->mad, VB_MAD_LEN) != 0)
-		drill_fail(d, "its bytes differ from the %s before",
-			   vb_cm_attr_name(s->msg.attr));
+		drill_fail(d, "its bytes differ from the %s before", vb_cm_attr_name(s->msg.attr));
 }
 
 /* "> LAP qpn=0x21 path(local_lid=0x20)": the next message sent, now, along the connection's path;
