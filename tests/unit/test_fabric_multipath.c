@@ -64,7 +64,7 @@ static uint32_t hashed(const struct world *w, uint32_t to, uint32_t flow)
 static void hop__that_is_the_only_one_is_taken(void **state)
 {
 	(void)state;
-	for (uint8_t kind = VB_MULTIPATH_SPRAY; kind < VB_MULTIPATH_KINDS; kind++) {
+	for (int kind = VB_MULTIPATH_SPRAY; kind < VB_MULTIPATH_KINDS; kind++) {
 		static struct world w;
 		struct vb_frame f = {.to = VB_FLOW_ADDRESS};
 

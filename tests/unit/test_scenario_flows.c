@@ -256,7 +256,7 @@ static void scenario__says_what_is_wrong_with_a_list(void **state)
 	    input_folder);
 	input_refused("workload: {shape: file, file: none}\n", words);
 	input_refused(
-	    "workload: {shape: file, file: /dev/null}\n" + 0,
+	    "workload: {shape: file, file: /dev/null}\n",
 	    "s.yaml:1:11: workload 1 has a file that cannot be read: '/dev/null': Illegal "
 	    "seek");
 	input_write("f", "1\n0 2 3 1 1 1\n");
