@@ -42,14 +42,15 @@ MAY_INCLUDE = {
     "sim": {"base", "wire", "trace", "core", "fault", "fabric", "sim"},
     "scenario": {"base", "wire", "trace", "core", "fault", "fabric", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
+    "results": {"base", "wire", "trace", "core", "fault", "fabric", "sim", "scenario", "export", "results"},
     "traffic": {"base", "wire", "trace", "fault", "export", "traffic"},
     "link": {"base", "wire", "trace", "fault", "link"},
     "node": {"base", "wire", "trace", "wait", "cm", "ucma", "explain", "fault", "fabric", "mgmt", "core", "reg", "link", "node"},
     "files": {"base", "ucma", "link", "node", "files"},
     "verbs": {"base", "wire", "trace", "core", "wqe", "reg", "link", "node", "verbs"},
     "calls": {"calls"},
-    "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "wqe", "reg", "fault", "fabric", "sim", "scenario", "export", "traffic", "link", "node",
-            "verbs",            "cmd"},
+    "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "wqe", "reg", "fault", "fabric", "sim", "scenario", "export", "results", "traffic", "link",
+            "node", "verbs", "cmd"},
 }
 # Headers that declare and call nothing, beyond those.
 MAY_INCLUDE_HEADERS = {"calls": {"verbs/later.h"}}

@@ -3,8 +3,8 @@
  * Series of a simulated run: intervals end where they should, values are those that can be computed
  * by hand, and the run is the same with them and without.
  */
-#include "cmd/sim/series/series.h"
 #include "cmocka_env.h"
+#include "results/series/series.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 /* The page of captures, see page.h. */
 #include "cmd/capture/page.h"
 
-#include "cmd/whole_file.h"
 #include "explain/text/words.h"
+#include "export/file/whole_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

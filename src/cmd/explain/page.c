@@ -7,7 +7,7 @@
 #include "cmd/page/page.h"
 #include "cmd/explain/explain.h"
 #include "cmd/explain/rates.h"
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 
 #include "wire/hdr.h"
 #include "wire/opcode.h"

@@ -3,7 +3,7 @@
  * route_files.h. saquery(8) */
 #include "cmd/fabric/route_files.h"
 
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 #include "scenario/fabric/file.h"
 #include "wire/mad/smp.h"
 

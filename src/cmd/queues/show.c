@@ -4,7 +4,7 @@
 #include "cmd/queues/queues.h"
 
 #include "cmd/json.h"
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 #include "export/page.h"
 
 #include <errno.h>

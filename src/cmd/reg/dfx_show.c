@@ -2,7 +2,7 @@
 /* A window of a QP's recorder as text, and as files. See dfx.h. */
 #include "cmd/reg/csr_access.h"
 #include "cmd/reg/dfx.h"
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #include "cmd/page/page.h"
 #include "cmd/sim/chart.h"
 #include "cmd/sim/sim.h"
+#include "results/lanes.h"
 
 #include <inttypes.h>
 

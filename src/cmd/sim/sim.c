@@ -3,10 +3,13 @@
 #include "cmd/sim/sim.h"
 #include "cmd/cmd.h"
 #include "cmd/sim/chart.h"
-#include "cmd/sim/series/options.h"
-#include "cmd/whole_file.h"
+#include "cmd/sim/options.h"
 #include "core/recover/settings.h"
+#include "export/file/whole_file.h"
 #include "export/png.h"
+#include "results/advance.h"
+#include "results/lanes.h"
+#include "results/report.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -200,36 +203,15 @@ static void remove_records(struct job *j)
 		rmdir(j->out);
 }
 
-static bool has_running(const struct vb_load *l)
-{
-	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++)
-		if (vb_flow_is_running(vb_load_flow(l, i)))
-			return true;
-	return false;
-}
-
-/* The next event, behind the intervals of series that end before it. */
-static bool run_event(struct job *j)
-{
-	vb_time next = vb_sim_next(j->run.sim);
-
-	if (next > j->sc.until)
-		return false;
-	if (j->record.series && next != VB_NEVER)
-		vb_sim_series_reach(j->record.series, next);
-	return vb_sim_step(j->run.sim);
-}
-
 /* Runs to the end, with a line about how far it is when that takes long. */
 static bool run_all(struct job *j)
 {
 	double start = seconds_now(), next = start + PROGRESS_AFTER_S;
 	bool shows = isatty(STDERR_FILENO), shown = false, more = true;
-	vb_time at;
 
 	while (more) {
 		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
-			more = run_event(j);
+			more = vb_results_step(&j->run, j->record.series, j->sc.until);
 		if (more && shows && seconds_now() > next) {
 			vb_sim_progress(&j->sc, &j->run, false);
 			shown = true;
@@ -238,13 +220,7 @@ static bool run_all(struct job *j)
 	}
 	if (shown)
 		vb_sim_progress(&j->sc, &j->run, true);
-	if (vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_next(j->run.sim) != VB_NEVER)
-		return false;
-	/* Nor does anything happen in a deadlock. */
-	if (vb_sim_deadlock(j->run.sim, &at))
-		return true;
-	/* A flow that still runs has had all the time there was, though nothing happened in it. */
-	return !has_running(j->run.load) || vb_sim_run(j->run.sim, j->sc.until) == 0;
+	return vb_results_end(&j->run, j->sc.until) == 0;
 }
 
 static int write_chart(struct job *j, FILE *to)
@@ -322,6 +298,7 @@ static int explain_qps(struct job *j)
 
 static int write_report(struct job *j, double seconds)
 {
+	const struct vb_results res = {&j->run, &j->flows, j->record.series};
 	struct vb_report r;
 	char path[4096];
 	vb_time at;
@@ -341,9 +318,7 @@ static int write_report(struct job *j, double seconds)
 			     vb_load_damaged(j->run.load));
 		return 1;
 	}
-	err = j->out ? vb_sim_write(j->out, &j->run, &r, &j->flows, j->record.series, path,
-				    sizeof path)
-		     : 0;
+	err = j->out ? vb_sim_write(j->out, &res, &r, path, sizeof path) : 0;
 	if (err)
 		return cannot_write(j, path, err);
 	if ((j->record.watch && (draw_page(j, &r) || explain_qps(j))) ||

@@ -1,53 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of `verbena sim`: running (sim.c), what it says (report.c, lanes.c), what it records
- * (record.c). */
+/* The parts of `verbena sim`: running (sim.c), the line of its progress (progress.c), queues at the
+ * end (queues.c), what it records (record.c). The results of a run are in results/. */
 #ifndef VB_CMD_SIM_SIM_H
 #define VB_CMD_SIM_SIM_H
 
 #include "cmd/queues/queues.h"
-#include "cmd/sim/series/flows.h"
-#include "cmd/sim/series/series.h"
 #include "cmd/sim/watch.h"
+#include "results/series/series.h"
 #include "scenario/scenario.h"
 
 #include <stdio.h>
 
 /* progress.c: writes the line to the terminal, or with @end takes it away. */
 void vb_sim_progress(const struct vb_scenario *sc, const struct vb_scenario_run *run, bool end);
-
-/* The table at the end of a run; @seconds of real time. */
-void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
-
-/* Sums over all ports of InfiniBand. */
-struct vb_sim_lanes {
-	uint64_t wait_ns, wait_most_ns; /* for credits; at one port */
-	uint64_t overruns, discards, flow, marks, becns;
-	uint64_t barred_in, barred_out; /* packets, by the P_Keys of ports of switches */
-	uint64_t bad, ended_bad;        /* packets with errors; with the end of a bad one */
-	uint32_t index_max;             /* of congestion control */
-	/* Ports of routers; packets that left by them, and those that went no further. */
-	uint32_t router_ports;
-	uint64_t routed, not_routed, hops_ended, misrouted;
-	uint32_t lane_cnt, capacity;
-	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
-};
-/* lanes.c: false: it is Ethernet. */
-bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run);
-/* "at 50.0 us: 12 lane 0 -> 13 lane 0 -> 12", as far as there is room; false: there was none. */
-bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t size);
-
-/* lanes.c: the lines of InfiniBand behind it, the member of summary.json, lanes.csv, and
- * routers.csv; of Ethernet nothing. */
-void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run);
-void vb_sim_write_lanes_json(FILE *f, const struct vb_scenario_run *run);
-void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
-void vb_sim_write_routers(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
-
-/* summary.json, flows.csv, ports.csv, slowdown.csv and cdf.csv, of InfiniBand also lanes.csv, with
- * routers routers.csv, in @dir. 0, or a negative errno with the file's name in @path. */
-int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
-		 struct vb_sim_flows *flows, const struct vb_sim_series *series, char *path,
-		 size_t path_len);
 
 /* queues.c: takes HOST.QPN or HOST.QPN@TIME to pieces; with a time the run ends there, @until.
  * False: it is neither. */

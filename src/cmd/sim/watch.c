@@ -2,7 +2,7 @@
 /* Series over time and packets one by one, from what the simulator shows. See watch.h. */
 #include "cmd/sim/watch.h"
 
-#include "cmd/sim/series/ends.h"
+#include "results/series/ends.h"
 
 #include <errno.h>
 #include <stdlib.h>

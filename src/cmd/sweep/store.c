@@ -2,7 +2,7 @@
 /* The folder of a sweep: files appear whole, so that a reader sees a result or none. See sweep.h.
  */
 #include "cmd/sweep/sweep.h"
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 
 #include <unistd.h>
 

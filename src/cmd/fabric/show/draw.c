@@ -2,7 +2,7 @@
 /* A fabric as a drawing, see facts.h: the words that show where a pointer is, and the file. */
 #include "cmd/fabric/show/facts.h"
 
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 #include "export/text/text.h"
 #include "fabric/ib/port.h"
 #include "wire/mad/smp.h"

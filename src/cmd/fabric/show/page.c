@@ -5,7 +5,7 @@
  */
 #include "cmd/fabric/show/facts.h"
 
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 #include "export/page.h"
 #include "export/text/text.h"
 

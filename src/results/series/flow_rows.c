@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Flows over time: bytes that were acknowledged, windows, congestion control, round-trip times. */
-#include "cmd/sim/series/priv.h"
 #include "core/cc/settings.h"
 #include "core/view.h"
+#include "results/series/priv.h"
 
 #include <errno.h>
 #include <inttypes.h>

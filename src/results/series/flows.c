@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of flows. See flows.h. */
-#include "cmd/sim/series/flows.h"
+#include "results/series/flows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,12 +29,9 @@ static void row_write(FILE *f, const struct vb_scenario_run *run, const struct v
 
 static int file_open(struct vb_sim_flows *s)
 {
-	char path[VB_WHOLE_FILE_PATH];
-
 	if (s->is_open || s->err)
 		return s->err;
-	snprintf(path, sizeof path, "%s/flows.csv", s->dir);
-	s->err = vb_whole_file_begin(&s->file, path);
+	s->err = vb_whole_file_begin_in(&s->file, s->dir, "flows.csv");
 	if (s->err)
 		return s->err;
 	s->is_open = true;
@@ -61,14 +58,31 @@ void vb_sim_flows_begin(struct vb_sim_flows *s, const char *dir, const struct vb
 	vb_load_watch_past(run->load, past_write, s);
 }
 
+/* Flows that have their records still. */
+static void present_write(FILE *f, const struct vb_sim_flows *s)
+{
+	for (uint32_t i = 0; i < vb_load_flow_cnt(s->run->load); i++)
+		row_write(f, s->run, vb_load_flow(s->run->load, i));
+}
+
+int vb_sim_flows_write(FILE *f, struct vb_sim_flows *s)
+{
+	int err = file_open(s);
+
+	if (!err)
+		err = vb_whole_file_copy(&s->file, f);
+	if (!err)
+		present_write(f, s);
+	return err;
+}
+
 int vb_sim_flows_end(struct vb_sim_flows *s)
 {
 	int err = file_open(s);
 
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < vb_load_flow_cnt(s->run->load); i++)
-		row_write(s->file.f, s->run, vb_load_flow(s->run->load, i));
+	present_write(s->file.f, s);
 	s->is_open = false;
 	return vb_whole_file_end(&s->file, 0);
 }

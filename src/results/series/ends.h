@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connections of a simulated load by host and QPN, and the end that a packet comes from. */
-#ifndef VB_CMD_SIM_SERIES_ENDS_H
-#define VB_CMD_SIM_SERIES_ENDS_H
+#ifndef VB_RESULTS_SERIES_ENDS_H
+#define VB_RESULTS_SERIES_ENDS_H
 
 #include "export/map.h"
 #include "scenario/scenario.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report of `verbena sim` on a run: the table on the terminal, JSON and CSV for programs. */
-#include "cmd/sim/series/distribution.h"
-#include "cmd/sim/sim.h"
-#include "cmd/whole_file.h"
+/* The table of a run on the terminal, and its files. See report.h. */
+#include "results/report.h"
+#include "export/file/whole_file.h"
+#include "results/lanes.h"
+#include "results/series/distribution.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -163,50 +164,72 @@ static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct
 	}
 }
 
-static int write_cdf(const char *dir, const struct vb_scenario_run *run,
-		     const struct vb_sim_series *series, char *path, size_t path_len)
+/* The files that are made at the end. */
+static const struct {
+	const char *name;
+	void (*write)(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
+	bool is_ib, is_of_routers; /* only such runs have it */
+} files[] = {{"summary.json", write_summary, false, false},
+	     {"ports.csv", write_ports, false, false},
+	     {"slowdown.csv", vb_sim_write_slowdown, false, false},
+	     {"lanes.csv", vb_sim_write_lanes, true, false},
+	     {"routers.csv", vb_sim_write_routers, true, true}};
+#define FILE_CNT (sizeof files / sizeof files[0])
+
+static bool has_file(const struct vb_scenario_run *run, size_t i)
+{
+	struct vb_sim_ib_stats st;
+
+	return (!files[i].is_ib || vb_sim_ib_port_stats(run->sim, 0, &st)) &&
+	       (!files[i].is_of_routers || run->topo.router_cnt > 0);
+}
+
+int vb_sim_write_file(FILE *f, const char *name, const struct vb_results *res,
+		      const struct vb_report *r)
+{
+	for (size_t i = 0; i < FILE_CNT; i++) {
+		if (strcmp(files[i].name, name) != 0 || !has_file(res->run, i))
+			continue;
+		files[i].write(f, res->run, r);
+		return 0;
+	}
+	if (strcmp(name, "flows.csv") == 0)
+		return vb_sim_flows_write(f, res->flows);
+	if (strcmp(name, "cdf.csv") == 0)
+		return vb_sim_write_cdf(f, res->run, res->series);
+	return res->series ? vb_sim_series_write(f, name, res->series) : -ENOENT;
+}
+
+static int write_cdf(const char *dir, const struct vb_results *res, char *path, size_t path_len)
 {
 	struct vb_whole_file w;
 	int err;
 
 	snprintf(path, path_len, "%s/cdf.csv", dir);
 	err = vb_whole_file_begin(&w, path);
-	return err ? err : vb_whole_file_end(&w, vb_sim_write_cdf(w.f, run, series));
+	return err ? err : vb_whole_file_end(&w, vb_sim_write_cdf(w.f, res->run, res->series));
 }
 
-int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
-		 struct vb_sim_flows *flows, const struct vb_sim_series *series, char *path,
-		 size_t path_len)
+int vb_sim_write(const char *dir, const struct vb_results *res, const struct vb_report *r,
+		 char *path, size_t path_len)
 {
-	static const struct {
-		const char *name;
-		void (*write)(FILE *f, const struct vb_scenario_run *run,
-			      const struct vb_report *r);
-	} file[] = {{"summary.json", write_summary},
-		    {"ports.csv", write_ports},
-		    {"slowdown.csv", vb_sim_write_slowdown},
-		    {"lanes.csv", vb_sim_write_lanes},
-		    {"routers.csv", vb_sim_write_routers}};
-	struct vb_sim_ib_stats st;
-	bool is_ib = vb_sim_ib_port_stats(run->sim, 0, &st);
 	int err = 0;
 
-	for (size_t i = 0; !err && i < sizeof file / sizeof file[0]; i++) {
+	for (size_t i = 0; !err && i < FILE_CNT; i++) {
 		struct vb_whole_file w;
 
-		if ((file[i].write == vb_sim_write_lanes && !is_ib) ||
-		    (file[i].write == vb_sim_write_routers && run->topo.router_cnt == 0))
+		if (!has_file(res->run, i))
 			continue;
-		snprintf(path, path_len, "%s/%s", dir, file[i].name);
+		snprintf(path, path_len, "%s/%s", dir, files[i].name);
 		err = vb_whole_file_begin(&w, path);
 		if (err)
 			break;
-		file[i].write(w.f, run, r);
+		files[i].write(w.f, res->run, r);
 		err = vb_whole_file_end(&w, 0);
 	}
 	if (!err) {
 		snprintf(path, path_len, "%s/flows.csv", dir);
-		err = vb_sim_flows_end(flows);
+		err = vb_sim_flows_end(res->flows);
 	}
-	return err ? err : write_cdf(dir, run, series, path, path_len);
+	return err ? err : write_cdf(dir, res, path, path_len);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The options of `verbena sim` that stand for keys of `record`: --series, --every, --flows,
  * --ports. */
-#ifndef VB_CMD_SIM_SERIES_OPTIONS_H
-#define VB_CMD_SIM_SERIES_OPTIONS_H
+#ifndef VB_CMD_SIM_OPTIONS_H
+#define VB_CMD_SIM_OPTIONS_H
 
 #include "scenario/scenario.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Distributions as publications draw them: slow-down by the size of flows, and cumulative ones. */
-#ifndef VB_CMD_SIM_SERIES_DISTRIBUTION_H
-#define VB_CMD_SIM_SERIES_DISTRIBUTION_H
+#ifndef VB_RESULTS_SERIES_DISTRIBUTION_H
+#define VB_RESULTS_SERIES_DISTRIBUTION_H
 
 #include "scenario/scenario.h"
 

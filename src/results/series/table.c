@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables as CSV. See table.h. */
-#include "cmd/sim/series/table.h"
+#include "results/series/table.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -18,14 +18,11 @@ void vb_table_choose(struct vb_table *t, const struct vb_table_column *column, u
 
 int vb_table_begin(struct vb_table *t, const char *dir, const char *name, const char *objects)
 {
-	char path[VB_WHOLE_FILE_PATH];
 	int err;
 
 	if (!t->kept)
 		return 0;
-	snprintf(path, sizeof path, "%s/%s", dir, name);
-	snprintf(t->file.path, sizeof t->file.path, "%s", path);
-	err = vb_whole_file_begin(&t->file, path);
+	err = vb_whole_file_begin_in(&t->file, dir, name);
 	if (err)
 		return err;
 	t->is_open = true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of series: their clock and files (series.c), flows (flow_rows.c), ports
  * (ports.c). */
-#ifndef VB_CMD_SIM_SERIES_PRIV_H
-#define VB_CMD_SIM_SERIES_PRIV_H
+#ifndef VB_RESULTS_SERIES_PRIV_H
+#define VB_RESULTS_SERIES_PRIV_H
 
-#include "cmd/sim/series/ends.h"
-#include "cmd/sim/series/series.h"
-#include "cmd/sim/series/table.h"
+#include "results/series/ends.h"
+#include "results/series/series.h"
+#include "results/series/table.h"
 
 #define VB_SERIES_LANES VB_VL_DATA_MAX
 /* Queues by size: exact up to 64 bytes, then in 32 parts of each power of two. */

@@ -4,8 +4,8 @@
  * each interval of `record.every` a row for each flow that runs and for each port. Memory is
  * bounded by the flows and ports, whatever the time. It looks on and changes nothing of the run.
  */
-#ifndef VB_CMD_SIM_SERIES_SERIES_H
-#define VB_CMD_SIM_SERIES_SERIES_H
+#ifndef VB_RESULTS_SERIES_SERIES_H
+#define VB_RESULTS_SERIES_SERIES_H
 
 #include "scenario/scenario.h"
 
@@ -15,8 +15,8 @@ struct vb_sim_series;
 uint64_t vb_sim_series_events(const struct vb_record *rec);
 bool vb_sim_series_has_packets(const struct vb_record *rec);
 
-/* Begins the files in @dir; @sc, @run and @dir stay as long. 0, or a negative errno with the reason
- * in @err. */
+/* Begins the files in @dir, or with @dir NULL texts; @sc, @run and @dir stay as long. 0, or a
+ * negative errno with the reason in @err. */
 int vb_sim_series_begin(struct vb_sim_series **out, const struct vb_scenario *sc,
 			const struct vb_scenario_run *run, const char *dir, char *err,
 			size_t err_len);
@@ -36,6 +36,9 @@ void vb_sim_series_past(struct vb_sim_series *s, const struct vb_flow *f);
 void vb_sim_series_finish(struct vb_sim_series *s, vb_time end);
 /* Of a recorded run: the distribution of queues, for cdf.csv. */
 void vb_sim_series_write_cdf(const struct vb_sim_series *s, FILE *f);
+/* Copies the text of one of its files, up to the last interval that has ended, to @f. 0; -ENOENT:
+ * there is none, or it was begun as a file. */
+int vb_sim_series_write(FILE *f, const char *name, struct vb_sim_series *s);
 /* The first listed flow that has never been; UINT32_MAX: all have. */
 uint32_t vb_sim_series_missing_flow(const struct vb_sim_series *s);
 

@@ -3,10 +3,10 @@
  * The CSV files of series: their columns, and percentiles over groups of rows. A row is a time, the
  * columns that say which object it is about, and a value for each column that is kept.
  */
-#ifndef VB_CMD_SIM_SERIES_TABLE_H
-#define VB_CMD_SIM_SERIES_TABLE_H
+#ifndef VB_RESULTS_SERIES_TABLE_H
+#define VB_RESULTS_SERIES_TABLE_H
 
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 #include "scenario/scenario.h"
 
 #define VB_TABLE_COLUMNS_MAX 16u
@@ -46,8 +46,8 @@ static inline void vb_row_set(struct vb_table_row *row, uint32_t column, uint64_
 /* Chooses the columns of the series whose bits are set, for links of a kind. */
 void vb_table_choose(struct vb_table *t, const struct vb_table_column *column, uint32_t cnt,
 		     uint32_t series, enum vb_table_links links);
-/* Begins @dir/@name with its header, if any column is kept. 0 or a negative errno, with the path in
- * t->file.path. */
+/* Begins @dir/@name, or with @dir NULL a text, with its header, if any column is kept. 0 or a
+ * negative errno. */
 int vb_table_begin(struct vb_table *t, const char *dir, const char *name, const char *objects);
 /* The values of a row, each behind a comma, and the end of the line. */
 void vb_table_values(const struct vb_table *t, const struct vb_table_row *row);

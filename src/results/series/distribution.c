@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Slow-down by size, and cumulative distributions, as CSV and JSON. See distribution.h. */
-#include "cmd/sim/series/distribution.h"
-#include "cmd/sim/series/series.h"
+#include "results/series/distribution.h"
+#include "results/series/series.h"
 
 #include <errno.h>
 #include <inttypes.h>

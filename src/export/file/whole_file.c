@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files that appear whole. See whole_file.h. */
-#include "cmd/whole_file.h"
+#include "export/file/whole_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,6 +47,7 @@ int vb_whole_file_begin(struct vb_whole_file *w, const char *path)
 	if (err)
 		return err;
 	w->beside[0] = '\0';
+	w->text = NULL;
 	if (!is_file)
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 	else
@@ -63,6 +64,29 @@ int vb_whole_file_begin(struct vb_whole_file *w, const char *path)
 	return err;
 }
 
+int vb_whole_file_begin_in(struct vb_whole_file *w, const char *dir, const char *name)
+{
+	char path[VB_WHOLE_FILE_PATH];
+
+	if (dir) {
+		snprintf(path, sizeof path, "%s/%s", dir, name);
+		return vb_whole_file_begin(w, path);
+	}
+	snprintf(w->path, sizeof w->path, "%s", name);
+	w->beside[0] = '\0';
+	w->f = open_memstream(&w->text, &w->len);
+	return w->f ? 0 : -errno;
+}
+
+int vb_whole_file_copy(struct vb_whole_file *w, FILE *to)
+{
+	if (fflush(w->f) != 0)
+		return -errno;
+	if (!w->text)
+		return -ENOENT;
+	return fwrite(w->text, 1, w->len, to) == w->len ? 0 : -errno;
+}
+
 int vb_whole_file_end(struct vb_whole_file *w, int err)
 {
 	if (ferror(w->f) && !err)
@@ -75,6 +99,8 @@ int vb_whole_file_end(struct vb_whole_file *w, int err)
 	if (fclose(w->f) != 0 && !err)
 		err = -errno;
 	w->f = NULL;
+	free(w->text);
+	w->text = NULL;
 	if (!err && w->beside[0] && rename(w->beside, w->path) != 0)
 		err = -errno;
 	if (err && w->beside[0])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report of `verbena sim` on InfiniBand: lanes, credits, and a deadlock by the nodes in it. */
-#include "cmd/sim/sim.h"
+/* The results of InfiniBand: lanes, credits, and a deadlock by the nodes in it. See lanes.h. */
+#include "results/lanes.h"
 
 #include <inttypes.h>
 #include <string.h>

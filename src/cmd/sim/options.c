@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options as values in the scenario, whose reader knows what is right. See options.h. */
-#include "cmd/sim/series/options.h"
+#include "cmd/sim/options.h"
 #include "scenario/override.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ends of connections. See ends.h. */
-#include "cmd/sim/series/ends.h"
+#include "results/series/ends.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The clock of series, their files, and percentiles over groups. See series.h. */
-#include "cmd/sim/series/priv.h"
+#include "results/series/priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,13 +18,11 @@ bool vb_sim_series_has_packets(const struct vb_record *rec)
 
 static int groups_begin(struct vb_sim_series *s, const char *dir)
 {
-	char path[VB_WHOLE_FILE_PATH];
 	int err;
 
 	if (s->rec->group_cnt == 0)
 		return 0;
-	snprintf(path, sizeof path, "%s/group_series.csv", dir);
-	err = vb_whole_file_begin(&s->groups, path);
+	err = vb_whole_file_begin_in(&s->groups, dir, "group_series.csv");
 	if (err)
 		return err;
 	s->has_groups = true;
@@ -75,7 +73,8 @@ int vb_sim_series_begin(struct vb_sim_series **out, const struct vb_scenario *sc
 	if (!bad)
 		bad = groups_begin(s, dir);
 	if (bad && !err[0])
-		snprintf(err, err_len, "series cannot be written to %s: %s", dir, strerror(-bad));
+		snprintf(err, err_len, "series cannot be written to %s: %s", dir ? dir : "memory",
+			 strerror(-bad));
 	if (bad)
 		return vb_sim_series_end(s, bad);
 	*out = s;
@@ -154,6 +153,23 @@ void vb_sim_series_packet(struct vb_sim_series *s, uint32_t port, enum vb_cable_
 	vb_series_ports_packet(s, port, dir, pkt);
 	if (node < s->run->topo.host_cnt)
 		vb_series_flows_packet(s, node, dir, pkt, now);
+}
+
+int vb_sim_series_write(FILE *f, const char *name, struct vb_sim_series *s)
+{
+	struct {
+		const char *name;
+		struct vb_whole_file *file;
+		bool is_open;
+	} part[] = {{"flow_series.csv", &s->flows.table.file, s->flows.table.is_open},
+		    {"port_series.csv", &s->ports.table.file, s->ports.table.is_open},
+		    {"lane_series.csv", &s->ports.lanes.file, s->ports.lanes.is_open},
+		    {"group_series.csv", &s->groups, s->has_groups}};
+
+	for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+		if (part[i].is_open && strcmp(part[i].name, name) == 0)
+			return vb_whole_file_copy(part[i].file, f);
+	return -ENOENT;
 }
 
 uint32_t vb_sim_series_missing_flow(const struct vb_sim_series *s)

@@ -4,7 +4,7 @@
  * A queue is the fullest just before a packet leaves it; so its most is found without a look at
  * each packet that joins.
  */
-#include "cmd/sim/series/priv.h"
+#include "results/series/priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
