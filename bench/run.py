@@ -358,6 +358,7 @@ CC_COST_MIN = 0.97
 # (what, workload of bench/simulator, MB at most): group g as well, measured once.
 SIMULATOR_MEMORY = (
     ("MB for 10,000 simulated hosts, each with an RC QP that sends and one that receives", "hosts", 2000),
+    ("MB for 101,306 simulated hosts on a fat tree, the same way", "large", 2000),
     ("MB for 1,001,112 RC QPs in one process, connected, used once and idle", "qps", 3000),
 )
 MEMORY_MAX = 4096

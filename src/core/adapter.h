@@ -26,6 +26,15 @@ struct vb_sr_pool {
 	uint16_t *free;
 };
 
+/* The state of a port. cfg.recovery and cfg.cc are only how it began. */
+struct vb_port_state {
+	struct vb_rto_rules rules;
+	struct vb_cc_settings cc;
+	struct vb_cct_port *cct;     /* NULL: there is none */
+	struct vb_qp *gsi;           /* QP1, or NULL. IBT-99 */
+	struct vb_counters counters; /* where the configuration names none */
+};
+
 struct vb_hca {
 	/* A line that every packet touches. */
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
@@ -38,17 +47,11 @@ struct vb_hca {
 	struct vb_hca_config cfg;
 	struct vb_sr_pool sr_pool;
 	const struct vb_repeat_hooks *repeat; /* core/qp/repeat.h */
-	/* By port; cfg.recovery is only how they began. */
-	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
-	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
-	struct vb_cct_port *cct[VB_HCA_PORTS_MAX + 1];  /* by port; NULL: there is none */
-	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	uint32_t qp_cnt, qp_k_next, qp_k_cnt, heap_cap;
 	uint32_t dci_cnt,
 	    channel_cnt; /* made so far; QPs not in qp: further channels of DCIs, and gsi */
 	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
-	struct vb_qp *gsi[VB_HCA_PORTS_MAX + 1]; /* QP1 of each port, or NULL. IBT-99 */
-	struct vb_srq **xsrq;                    /* XRC SRQs by number, as qp */
+	struct vb_srq **xsrq; /* XRC SRQs by number, as qp */
 	uint32_t xsrq_cap, xsrq_cnt, xsrq_k_next;
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
@@ -60,7 +63,8 @@ struct vb_hca {
 	uint32_t mcast_cnt, xrc_ask_serial;
 	/* The transport of a QP type, or NULL. */
 	const struct vb_transport_ops *(*transport_of)(enum vb_qp_type type);
-	struct vb_refusal refusal; /* the last one */
+	struct vb_refusal refusal;   /* the last one */
+	struct vb_port_state port[]; /* cfg.port_cap of them behind one that is of no port */
 };
 
 /* Zeroed memory or NULL. */
@@ -88,7 +92,7 @@ static inline struct vb_counters *vb_port_counters(struct vb_hca *h, uint8_t por
 {
 	struct vb_counters *c = port <= h->cfg.port_cnt ? h->cfg.port[port].counters : NULL;
 
-	return c ? c : &h->own_counters[port <= VB_HCA_PORTS_MAX ? port : 0];
+	return c ? c : &h->port[port <= h->cfg.port_cap ? port : 0].counters;
 }
 
 #endif

@@ -42,7 +42,8 @@ const struct vb_limits vb_limits_default = {
 
 static int config_check(const struct vb_hca_config *c)
 {
-	if (!c->alloc || !c->free || c->qpn_stride == 0 || c->port_cnt > VB_HCA_PORTS_MAX)
+	if (!c->alloc || !c->free || c->qpn_stride == 0 || c->port_cap > VB_HCA_PORTS_MAX ||
+	    c->port_cnt > (c->port_cap ? c->port_cap : VB_HCA_PORTS_MAX))
 		return -EINVAL;
 	if (c->limits.sge == 0 || c->limits.sge > 32 || c->limits.rd_atomic > 128 ||
 	    c->limits.ooo_pkts > UINT16_MAX || (uint64_t)c->limits.mr + c->limits.mw >= 1u << 24 ||
@@ -59,16 +60,19 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	if (err)
 		return err;
 
-	struct vb_hca *h = cfg->alloc(cfg->alloc_ctx, sizeof *h);
+	uint8_t port_cap = cfg->port_cap ? cfg->port_cap : VB_HCA_PORTS_MAX;
+	struct vb_hca *h =
+	    cfg->alloc(cfg->alloc_ctx, sizeof *h + (port_cap + 1u) * sizeof h->port[0]);
 
 	if (!h)
 		return -ENOMEM;
 	h->cfg = *cfg;
+	h->cfg.port_cap = port_cap;
 	h->transport_of = vb_transport_of;
 	h->repeat = &vb_sr_hooks;
-	for (int i = 0; i <= VB_HCA_PORTS_MAX; i++) {
-		h->rules[i].set = cfg->recovery;
-		h->cc[i] = cfg->cc;
+	for (int i = 0; i <= port_cap; i++) {
+		h->port[i].rules.set = cfg->recovery;
+		h->port[i].cc = cfg->cc;
 	}
 	vb_list_init(&h->active);
 	vb_list_init(&h->events);
@@ -116,12 +120,12 @@ void vb_hca_destroy(struct vb_hca *h)
 		if (h->qp[i])
 			vb_qp_destroy(h->qp[i]);
 	}
-	for (int i = 1; i <= VB_HCA_PORTS_MAX; i++) {
-		if (h->gsi[i])
-			vb_qp_destroy(h->gsi[i]);
+	for (int i = 1; i <= h->cfg.port_cap; i++) {
+		if (h->port[i].gsi)
+			vb_qp_destroy(h->port[i].gsi);
 	}
-	for (int i = 1; i <= VB_HCA_PORTS_MAX; i++)
-		vb_free(h, h->cct[i]);
+	for (int i = 1; i <= h->cfg.port_cap; i++)
+		vb_free(h, h->port[i].cct);
 	vb_sr_pool_free(h);
 	vb_free(h, h->xrc_pool);
 	vb_key_table_free(h);
@@ -140,7 +144,7 @@ uint32_t vb_hca_qp_cnt(const struct vb_hca *h)
 
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p)
 {
-	if (port < 1 || port > VB_HCA_PORTS_MAX)
+	if (port < 1 || port > h->cfg.port_cap)
 		return -EINVAL;
 	h->cfg.port[port] = *p;
 	if (port > h->cfg.port_cnt)
@@ -153,22 +157,22 @@ int vb_hca_set_recovery(struct vb_hca *h, const struct vb_recovery *r, vb_time n
 	int err = vb_recovery_check(r, NULL);
 
 	(void)now;
-	for (int i = 0; !err && i <= VB_HCA_PORTS_MAX; i++)
-		h->rules[i] = (struct vb_rto_rules){*r, h->rules[i].epoch + 1};
+	for (int i = 0; !err && i <= h->cfg.port_cap; i++)
+		h->port[i].rules = (struct vb_rto_rules){*r, h->port[i].rules.epoch + 1};
 	return err;
 }
 
 int vb_hca_set_port_recovery(struct vb_hca *h, uint8_t port, const struct vb_recovery *r)
 {
-	if (port < 1 || port > VB_HCA_PORTS_MAX || vb_recovery_check(r, NULL))
+	if (port < 1 || port > h->cfg.port_cap || vb_recovery_check(r, NULL))
 		return -EINVAL;
-	h->rules[port] = (struct vb_rto_rules){*r, h->rules[port].epoch + 1};
+	h->port[port].rules = (struct vb_rto_rules){*r, h->port[port].rules.epoch + 1};
 	return 0;
 }
 
 const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port)
 {
-	return &h->rules[port].set;
+	return &h->port[port].rules.set;
 }
 
 /* @is_own: the packet's QPN is one of those that this HCA gives. */
@@ -247,7 +251,7 @@ static struct vb_qp *packet_qp(const struct vb_hca *h, uint8_t port, uint32_t dq
 {
 	if (dqpn != VB_QPN_GSI)
 		return vb_qp_find(h, dqpn);
-	return port <= VB_HCA_PORTS_MAX ? h->gsi[port] : NULL;
+	return port <= h->cfg.port_cap ? h->port[port].gsi : NULL;
 }
 
 void vb_hca_set_trace(struct vb_hca *h, uint64_t mask)

@@ -72,6 +72,7 @@ struct vb_hca_config {
 	 */
 	uint32_t qpn_base, qpn_stride, qpn_first;
 	uint8_t port_cnt; /* ports are 1 ... port_cnt */
+	uint8_t port_cap; /* the most there will ever be; 0: VB_HCA_PORTS_MAX */
 	struct vb_hca_port port[VB_HCA_PORTS_MAX + 1];
 	/* Bytes in flight towards one remote address, READ responses included, each packet counted
 	 * with vb_packet_overhead bytes on top; 0: no limit. A GSO batch that has begun leaves
@@ -159,7 +160,7 @@ void vb_hca_destroy(struct vb_hca *h); /* and every object left in it */
 /* QPs that there are. */
 uint32_t vb_hca_qp_cnt(const struct vb_hca *h);
 
-/* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
+/* Adds or changes port @port (1 ... port_cap). */
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
 /* Port @port has no link any more: QPs that are armed migrate, if to another port. IBA 17.2.8.1 */
 void vb_hca_port_failed(struct vb_hca *h, uint8_t port, vb_time now);

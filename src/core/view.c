@@ -66,7 +66,7 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 	}
 	if (vb_cc_has_rate(qp))
 		v->rate_bps = vb_cc_bps((uint32_t)qp->cc.ctl.cc_rate << 8,
-					qp->hca->cc[qp->attr.port].cc_clk_hz);
+					qp->hca->port[qp->attr.port].cc.cc_clk_hz);
 	else if (qp->cc.cct.on && qp->cc.cct.ccti.index)
 		v->rate_bps = vb_cct_rate(qp);
 	if (req->block == VB_BLOCK_PACE)
@@ -122,7 +122,7 @@ bool vb_hca_sample(struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_sam
 
 	const struct vb_cc *cc = vb_qp_cc(qp, now);
 
-	out->clk_hz = h->cc[qp->attr.port].cc_clk_hz;
+	out->clk_hz = h->port[qp->attr.port].cc.cc_clk_hz;
 	out->rate = cc->cc_rate;
 	out->target = vb_cc_target_rate(cc);
 	out->alpha = vb_cc_alpha(cc);

@@ -117,7 +117,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		    .peer_window_bytes = sc->window_bytes,
 		    .recovery = sc->recovery,
 		    .cc = sc->cc},
-	    .cqe = 4096,
+	    .cqe = 16, /* the load reserves more */
 	    .packets_max = sc->packets_max,
 	    .carry_data = sc->data,
 	    .digest = true,

@@ -211,7 +211,7 @@ int vb_nic_init(struct vb_nic *nic, const struct vb_hca_config *cfg, struct vb_p
 	if (!c.qpn_stride)
 		c.qpn_stride = 1;
 	c.qpn_first = 0x11;
-	c.port_cnt = 1;
+	c.port_cnt = c.port_cap = 1;
 	if (c.port[1].pkey[0] == 0)
 		c.port[1].pkey[0] = VB_PKEY_DEFAULT;
 	c.port[1].counters = &nic->counters;

@@ -85,13 +85,14 @@ struct vb_sim {
 	void *port_mem;
 	struct vb_port **switch_port; /* of each switch by number, one switch behind the other */
 	struct vb_ready_list ready;
-	/* The forward tables: where hosts hang, and by [switch * switch_cnt + subnet] the ports
-	 * that lead to a subnet. */
+	/* The forward tables: where hosts hang, and by [switch * edge_cnt + subnet] the ports that
+	 * lead to a subnet. */
 	struct vb_forward_map map;
 	struct vb_hop_set *hop_set;
 	uint32_t *hop;
 	uint32_t hop_cnt, hop_cap;
-	uint64_t *tree; /* of groups: VB_SIM_TREES of each switch, one switch behind the other */
+	uint32_t edge_cnt; /* no switch from this number on has hosts */
+	uint64_t *tree;    /* of groups: VB_SIM_TREES of each switch, one switch behind the other */
 	struct vb_sim_ib *ib;       /* NULL: Ethernet */
 	uint32_t *switch_of;        /* by port, of those that switches have */
 	uint32_t waiting_cnt;       /* hosts with a deadline or something to send */
@@ -231,6 +232,9 @@ struct vb_trace vb_sim_trace_of(struct vb_sim *s, uint32_t node);
 
 /* network/route.c: fills the forward tables. */
 int vb_sim_routes_create(struct vb_sim *s);
+/* network/hops.c: finds the next hops of all switches, for hop_set and hop. -EINVAL: a switch has
+ * no way to some other one, unless the network @may_part; -ENOMEM. */
+int vb_sim_hops_find(struct vb_sim *s, const uint8_t *has_hosts, bool may_part);
 /* Fills them again, and the trees of groups. */
 int vb_sim_routes_follow(struct vb_sim *s);
 /* network/tree.c: fills the trees of groups. */

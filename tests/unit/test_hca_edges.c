@@ -284,7 +284,7 @@ static void gsi__without_memory(void **state)
 		assert_true(err == 0 || err == -ENOMEM);
 	} while (err);
 	assert_true(n > 3); /* the QP, its receive WQE, its queue; where deadlines stand */
-	assert_ptr_equal(env.hca->gsi[1], qp);
+	assert_ptr_equal(env.hca->port[1].gsi, qp);
 	env_close(&env);
 }
 

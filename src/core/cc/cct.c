@@ -12,7 +12,7 @@
 
 static const struct vb_cct_port *port_of(const struct vb_qp *qp)
 {
-	return qp->hca->cct[qp->attr.port];
+	return qp->hca->port[qp->attr.port].cct;
 }
 
 /* It has no peer, and several ones may send to it. */
@@ -121,7 +121,7 @@ static void event_write(struct vb_qp *qp, const struct vb_path *from, vb_time no
 bool vb_cct_becn(struct vb_qp *qp, const struct vb_path *from, vb_time now)
 {
 	struct vb_cct_point *c = &qp->cc.cct;
-	struct vb_cct_port *p = qp->hca->cct[qp->attr.port];
+	struct vb_cct_port *p = qp->hca->port[qp->attr.port].cct;
 
 	if (!c->on)
 		return false;
@@ -189,10 +189,10 @@ const char *vb_cct_check(const struct vb_cct_rules *r)
 
 const struct vb_cct_rules *vb_hca_cct(const struct vb_hca *h, uint8_t port)
 {
-	return h->cct[port] ? &h->cct[port]->rules : NULL;
+	return h->port[port].cct ? &h->port[port].cct->rules : NULL;
 }
 
 uint16_t vb_hca_cct_index_max(const struct vb_hca *h, uint8_t port)
 {
-	return h->cct[port] ? h->cct[port]->index_max : 0;
+	return h->port[port].cct ? h->port[port].cct->index_max : 0;
 }

@@ -12,7 +12,7 @@
 
 static const struct vb_cc_settings *qp_settings(const struct vb_qp *qp)
 {
-	return &qp->hca->cc[qp->attr.port];
+	return &qp->hca->port[qp->attr.port].cc;
 }
 
 static struct vb_path with_class(const struct vb_qp *qp, uint8_t traffic_class)
@@ -102,10 +102,10 @@ int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settin
 {
 	struct vb_cc_settings from;
 
-	if (port < 1 || port > VB_HCA_PORTS_MAX || vb_cc_settings_check(set, NULL))
+	if (port < 1 || port > h->cfg.port_cap || vb_cc_settings_check(set, NULL))
 		return -EINVAL;
-	from = h->cc[port];
-	h->cc[port] = *set;
+	from = h->port[port].cc;
+	h->port[port].cc = *set;
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
 		struct vb_qp *qp = h->qp[i], *channel;
 
@@ -144,28 +144,28 @@ static void qp_follow(struct vb_qp *qp, uint8_t port)
 
 int vb_hca_set_port_cct(struct vb_hca *h, uint8_t port, const struct vb_cct_rules *rules)
 {
-	if (port < 1 || port > VB_HCA_PORTS_MAX || (rules && vb_cct_check(rules)))
+	if (port < 1 || port > h->cfg.port_cap || (rules && vb_cct_check(rules)))
 		return -EINVAL;
-	if (rules && !h->cct[port]) {
-		h->cct[port] = vb_alloc(h, sizeof *h->cct[port]);
-		if (!h->cct[port])
+	if (rules && !h->port[port].cct) {
+		h->port[port].cct = vb_alloc(h, sizeof *h->port[port].cct);
+		if (!h->port[port].cct)
 			return -ENOMEM;
 	}
 	if (rules) {
-		h->cct[port]->rules = *rules;
+		h->port[port].cct->rules = *rules;
 	} else {
-		vb_free(h, h->cct[port]);
-		h->cct[port] = NULL;
+		vb_free(h, h->port[port].cct);
+		h->port[port].cct = NULL;
 	}
 	for (uint32_t i = 0; i < h->qp_cap; i++)
 		qp_follow(h->qp[i], port);
-	qp_follow(h->gsi[port], port);
+	qp_follow(h->port[port].gsi, port);
 	return 0;
 }
 
 const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port)
 {
-	return &h->cc[port];
+	return &h->port[port].cc;
 }
 
 void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked)

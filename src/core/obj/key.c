@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define KEY_CAP_FIRST 64u
+#define KEY_CAP_FIRST 8u
 
 /* Where the object with @key stands if there is one; the table is not empty. */
 static struct vb_key_slot *slot_of(const struct vb_key_table *t, uint32_t key)

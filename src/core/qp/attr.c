@@ -288,7 +288,7 @@ uint32_t vb_qp_extensions(const struct vb_qp *qp, uint8_t port)
 {
 	bool selective = is_before_rtr(qp)
 			     ? qp->type == VB_QPT_RC &&
-				   qp->hca->rules[port].set.selective_repeat_forced_en &&
+				   qp->hca->port[port].rules.set.selective_repeat_forced_en &&
 				   !(qp->refused & VB_EXTENSION_SELECTIVE_REPEAT)
 			     : qp->sr != NULL;
 

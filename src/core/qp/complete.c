@@ -32,8 +32,8 @@ void vb_qp_fatal(struct vb_qp *qp, vb_time now)
 /* All QPs on @cq end, QP1 of each port too, which is in no table. IBA 11.6.3.1 */
 VB_COLD static void end_users(const struct vb_hca *h, const struct vb_cq *cq, vb_time now)
 {
-	for (uint32_t i = 0; i < h->qp_cap + VB_HCA_PORTS_MAX; i++) {
-		struct vb_qp *qp = i < h->qp_cap ? h->qp[i] : h->gsi[i - h->qp_cap + 1];
+	for (uint32_t i = 0; i < h->qp_cap + h->cfg.port_cap; i++) {
+		struct vb_qp *qp = i < h->qp_cap ? h->qp[i] : h->port[i - h->qp_cap + 1].gsi;
 
 		if (qp && (qp->send_cq == cq || qp->recv_cq == cq))
 			vb_qp_fatal(qp, now);

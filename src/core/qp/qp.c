@@ -148,7 +148,7 @@ static int gsi_insert(struct vb_hca *h, struct vb_qp *qp, uint8_t port)
 	if (err)
 		return err;
 	h->channel_cnt++;
-	h->gsi[port] = qp;
+	h->port[port].gsi = qp;
 	qp->qpn = VB_QPN_GSI;
 	qp->attr.port = port;
 	return 0;
@@ -200,7 +200,7 @@ static int init_check(struct vb_hca *h, const struct vb_pd *pd, const struct vb_
 		return VB_REFUSE(h, -EOPNOTSUPP, VB_REFUSAL_QP_TYPE);
 	if (init->type == VB_QPT_GSI && (init->port < 1 || init->port > h->cfg.port_cnt))
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_QP1);
-	if (init->type == VB_QPT_GSI && h->gsi[init->port])
+	if (init->type == VB_QPT_GSI && h->port[init->port].gsi)
 		return VB_REFUSE(h, -EBUSY, VB_REFUSAL_QP1);
 	if (!objects_fit(h, pd, init) || init->dc.log_streams > VB_DC_LOG_STREAMS_MAX ||
 	    init->dc.log_errored > VB_DC_LOG_ERRORED_MAX)
@@ -389,7 +389,7 @@ void vb_qp_free(struct vb_qp *qp)
 	struct vb_hca *h = qp->hca;
 
 	if (qp->type == VB_QPT_GSI) {
-		h->gsi[qp->attr.port] = NULL;
+		h->port[qp->attr.port].gsi = NULL;
 		h->channel_cnt--;
 	} else {
 		*qp_slot(h, qp->qpn) = NULL;

@@ -105,7 +105,7 @@ static inline const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const str
 /* The rules of a QP's recovery: the settings of its port. ADP-26 */
 static inline const struct vb_rto_rules *vb_qp_rules(const struct vb_qp *qp)
 {
-	return &qp->hca->rules[qp->attr.port];
+	return &qp->hca->port[qp->attr.port].rules;
 }
 
 static inline struct vb_counters *vb_qp_counters(struct vb_qp *qp)

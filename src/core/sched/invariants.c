@@ -158,7 +158,7 @@ static void assert_state(const struct vb_qp *qp)
 {
 	VB_ASSERT_ALL(qp->state < VB_QPS_CNT);
 	VB_ASSERT_ALL(qp->mtu >= 256 && qp->mtu <= 4096);
-	VB_ASSERT_ALL(qp->attr.port <= VB_HCA_PORTS_MAX);
+	VB_ASSERT_ALL(qp->attr.port <= qp->hca->cfg.port_cap);
 	if (qp->state == VB_QPS_RESET || qp->state == VB_QPS_ERR)
 		VB_ASSERT_ALL(qp->sq.head == qp->sq.tail);
 	if (qp->state == VB_QPS_RESET || qp->state == VB_QPS_INIT) {

@@ -163,8 +163,8 @@ static void on_answer(struct vb_hca *h, const struct vb_xrcd *x, const struct vb
 		}
 		/* Nothing else is an end. */
 		ask->err = q->err > 0 || q->err == -EINPROGRESS ? -EPROTO : q->err;
-		if (q->attr.port > VB_HCA_PORTS_MAX || q->attr.path.port > VB_HCA_PORTS_MAX ||
-		    q->attr.alt.path.port > VB_HCA_PORTS_MAX)
+		if (q->attr.port > h->cfg.port_cap || q->attr.path.port > h->cfg.port_cap ||
+		    q->attr.alt.path.port > h->cfg.port_cap)
 			ask->err = -EPROTO;
 		ask->attr = q->attr;
 		if (qp && ask->err == 0)

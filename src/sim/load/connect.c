@@ -10,6 +10,8 @@
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |                  \
 	 VB_ACCESS_REMOTE_ATOMIC)
 
+#define CQE_MAX 4096u
+
 /* The QP type of an end of a connection: @side 0 sends. */
 static enum vb_qp_type type_of(const struct vb_load *l, const struct vb_connection *c,
 			       uint32_t side)
@@ -38,6 +40,15 @@ static int srq_create(struct vb_load *l, struct vb_load_side *s, uint32_t host)
 				       &cap, NULL, &s->srq);
 }
 
+int vb_load_cq_reserve(struct vb_load *l, uint32_t host, uint32_t wrs)
+{
+	struct vb_cq *cq = vb_sim_cq(l->sim, host);
+	uint32_t *sum = &l->wrs[host];
+
+	*sum = wrs < CQE_MAX - *sum ? *sum + wrs : CQE_MAX;
+	return *sum <= vb_cq_size(cq) ? 0 : vb_cq_resize(cq, *sum);
+}
+
 static int qp_create(struct vb_load *l, struct vb_connection *c, uint32_t side, uint32_t host)
 {
 	struct vb_load_side *s = &c->side[side];
@@ -45,19 +56,22 @@ static int qp_create(struct vb_load *l, struct vb_connection *c, uint32_t side, 
 	enum vb_qp_type type = type_of(l, c, side);
 	bool is_target = type == VB_QPT_XRC_TGT || type == VB_QPT_DCT;
 	bool has_cq = type != VB_QPT_XRC_INI && type != VB_QPT_DCI && type != VB_QPT_XRC_TGT;
-	bool receives = has_cq && !is_target && !vb_connection_is_to_group(c);
+	bool receives = side == 1 && has_cq && !is_target && !vb_connection_is_to_group(c);
+	bool sends = side == 0;
 	struct vb_qp_init init = {
 	    .type = type,
 	    .send_cq = type == VB_QPT_XRC_TGT ? NULL : cq,
 	    .recv_cq = has_cq ? cq : NULL,
-	    .cap = {.max_send_wr = is_target ? 0 : l->cfg.depth,
+	    .cap = {.max_send_wr = sends ? l->cfg.depth : 0,
 		    .max_recv_wr = receives ? l->cfg.depth : 0,
-		    .max_send_sge = !is_target,
+		    .max_send_sge = sends,
 		    .max_recv_sge = receives},
 	    .dc.key = type == VB_QPT_DCT ? VB_LOAD_DC_KEY : 0,
 	};
-	int err = is_target ? srq_create(l, s, host) : 0;
+	int err = vb_load_cq_reserve(l, host, l->cfg.depth);
 
+	if (!err && is_target)
+		err = srq_create(l, s, host);
 	init.srq = type == VB_QPT_DCT ? s->srq : NULL;
 	init.xrcd = s->xrcd;
 	return err ? err
@@ -135,8 +149,8 @@ static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t si
 	    .path = path_of(l, c, side, sport),
 	    .path_mtu = cfg->mtu,
 	    .dest_qpn = c->side[!side].qp ? vb_qp_number(c->side[!side].qp) : 0,
-	    .max_dest_rd_atomic = cfg->rd_atomic,
-	    .max_rd_atomic = cfg->rd_atomic,
+	    .max_dest_rd_atomic = side == 1 ? cfg->rd_atomic : 0,
+	    .max_rd_atomic = side == 0 ? cfg->rd_atomic : 0,
 	    .min_rnr_timer = cfg->min_rnr_timer,
 	    .timeout = cfg->timeout,
 	    .retry_cnt = cfg->retry_cnt,

@@ -79,8 +79,10 @@ static int member_open(struct vb_load *l, uint32_t group, uint32_t member)
 				  .recv_cq = cq,
 				  .cap = {.max_recv_wr = MEMBER_RECVS, .max_recv_sge = 1}};
 	const struct vb_gid gid = vb_sim_group_gid(l->sim, group);
-	int err = vb_qp_create(vb_sim_pd(l->sim, m->host), &init, &m->qp);
+	int err = vb_load_cq_reserve(l, m->host, MEMBER_RECVS);
 
+	if (!err)
+		err = vb_qp_create(vb_sim_pd(l->sim, m->host), &init, &m->qp);
 	if (!err)
 		err = memory_create(l, m);
 	if (!err)

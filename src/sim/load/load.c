@@ -302,8 +302,9 @@ static int memory_create(struct vb_load *l)
 	l->flow = m->alloc(m->ctx, l->cfg.flows_max * sizeof *l->flow);
 	l->connection = m->alloc(m->ctx, l->cfg.connections_max * sizeof *l->connection);
 	l->idle = m->alloc(m->ctx, l->host_cnt * sizeof *l->idle);
+	l->wrs = m->alloc(m->ctx, l->host_cnt * sizeof *l->wrs);
 	l->starts_mem = m->alloc(m->ctx, vb_eventq_size(ids));
-	if (!l->flow || !l->connection || !l->idle || !l->starts_mem)
+	if (!l->flow || !l->connection || !l->idle || !l->wrs || !l->starts_mem)
 		return -ENOMEM;
 	vb_eventq_init(&l->starts, l->starts_mem, ids);
 	for (uint32_t i = 0; i < l->host_cnt; i++)
@@ -398,7 +399,8 @@ void vb_load_destroy(struct vb_load *l)
 			give(ctx, l->source[i].phase);
 	}
 
-	void *const all[] = {l->flow, l->tally, l->connection, l->idle, l->starts_mem, l->mr, l};
+	void *const all[] = {l->flow, l->tally,      l->connection, l->idle,
+			     l->wrs,  l->starts_mem, l->mr,         l};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i])

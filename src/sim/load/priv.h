@@ -93,6 +93,7 @@ struct vb_load {
 	struct vb_connection *connection;
 	uint32_t connection_cnt;
 	uint32_t *idle;    /* by host: idle connections from it */
+	uint32_t *wrs;     /* by host: work requests that its QPs may have, up to CQE_MAX */
 	struct vb_mr **mr; /* by host, when there are lengths only */
 	struct vb_load_source source[VB_LOAD_PATTERNS_MAX];
 	uint32_t source_cnt;
@@ -136,6 +137,9 @@ void vb_load_groups_destroy(struct vb_load *l);
 
 /* connect.c: a connection for @f, an idle one or a new one. */
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow);
+/* connect.c: makes room in the CQ of @host for so many completions more, up to 4096: they are taken
+ * after each event. -ENOMEM. */
+int vb_load_cq_reserve(struct vb_load *l, uint32_t host, uint32_t wrs);
 void vb_load_disconnect(struct vb_load *l, struct vb_flow *f);
 /* Posts the receive WQE for slot @slot at the far end. */
 int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot);

@@ -1,113 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fills the forward tables of the switches with shortest paths, all of equal length kept for ECMP
- * and other choices among them.
- * The hosts at a switch are its subnet. A breadth-first search from each switch that has hosts; a
- * port leads closer when the switch behind it is one step nearer.
+ * Fills the forward tables of the switches: where hosts hang, and the next hops to each switch that
+ * has hosts, which hops.c finds. The hosts at a switch are its subnet.
  */
 #include "base/assert.h"
 #include "sim/priv.h"
 
 #include <errno.h>
 #include <string.h>
-
-struct search {
-	struct vb_sim *s;
-	uint32_t *dist, *queue;
-	struct vb_hop_set *same; /* of each switch, the set found last */
-};
-
-static void search_run(struct search *f, uint32_t edge)
-{
-	uint32_t head = 0, tail = 0;
-
-	memset(f->dist, 0xff, f->s->switch_cnt * sizeof *f->dist);
-	f->dist[edge] = 0;
-	f->queue[tail++] = edge;
-	while (head < tail) {
-		uint32_t at = f->queue[head++];
-		const struct vb_switch *sw = &f->s->sw[at];
-
-		for (uint32_t i = 0; i < sw->port_cnt; i++) {
-			uint32_t next = vb_sim_switch_behind(f->s, sw->port[i]);
-
-			if (next == VB_SIM_NONE || f->dist[next] != UINT32_MAX)
-				continue;
-			f->dist[next] = f->dist[at] + 1;
-			VB_ASSERT_ALL(tail < f->s->switch_cnt);
-			f->queue[tail++] = next;
-		}
-	}
-}
-
-static int hops_reserve(struct vb_sim *s, uint32_t more)
-{
-	if (s->hop_cnt + more <= s->hop_cap)
-		return 0;
-
-	uint32_t cap = s->hop_cap * 2 + more + 64;
-	uint32_t *hop = vb_sim_alloc(s, cap * sizeof *hop);
-
-	if (!hop)
-		return -ENOMEM;
-	if (s->hop_cnt)
-		memcpy(hop, s->hop, s->hop_cnt * sizeof *hop);
-	vb_sim_free(s, s->hop);
-	s->hop = hop;
-	s->hop_cap = cap;
-	return 0;
-}
-
-/* The ports of switch @at that lead closer to @edge. Most switches use the same ones for many
- * destinations: the set found before is shared if it is equal. */
-static int set_add(struct search *f, uint32_t at, uint32_t edge)
-{
-	struct vb_sim *s = f->s;
-	const struct vb_switch *sw = &s->sw[at];
-	struct vb_hop_set r = {.first = s->hop_cnt}, *same = &f->same[at];
-	int err = hops_reserve(s, sw->port_cnt);
-
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < sw->port_cnt; i++) {
-		uint32_t next = vb_sim_switch_behind(s, sw->port[i]);
-
-		if (next != VB_SIM_NONE && f->dist[next] + 1 == f->dist[at])
-			s->hop[r.first + r.cnt++] = i;
-	}
-	/* A destination that can be reached is one step nearer by some port. */
-	VB_ASSERT_ALL(r.cnt > 0 && r.first + r.cnt <= s->hop_cap);
-	if (r.cnt != 0 && same->cnt == r.cnt &&
-	    memcmp(&s->hop[same->first], &s->hop[r.first], r.cnt * sizeof *s->hop) == 0)
-		r = *same;
-	else
-		s->hop_cnt += r.cnt;
-	*same = r;
-	s->hop_set[(size_t)at * s->switch_cnt + edge] = r;
-	return 0;
-}
-
-/* With @may_part a switch that cannot be reached has no next hops. */
-static int sets_fill(struct search *f, const uint8_t *has_hosts, bool may_part)
-{
-	for (uint32_t edge = 0; edge < f->s->switch_cnt; edge++) {
-		if (!has_hosts[edge])
-			continue;
-		search_run(f, edge);
-		for (uint32_t at = 0; at < f->s->switch_cnt; at++) {
-			bool is_behind = f->dist[at] != UINT32_MAX;
-
-			if (!is_behind && !may_part)
-				return -EINVAL; /* not connected */
-
-			int err = at == edge || !is_behind ? 0 : set_add(f, at, edge);
-
-			if (err)
-				return err;
-		}
-	}
-	return 0;
-}
 
 static int map_fill(struct vb_sim *s)
 {
@@ -133,34 +33,34 @@ static void tables_give(struct vb_sim *s)
 
 		fw->map = &s->map;
 		fw->subnet = i;
-		fw->set = s->hop_set + (size_t)i * s->switch_cnt;
+		fw->set = s->hop_set + (size_t)i * s->edge_cnt;
 		fw->hop = s->hop;
 	}
 }
 
+/* Tables have room for destinations up to the last switch that has hosts. */
 static int sets_create(struct vb_sim *s, bool may_part)
 {
-	size_t n = s->switch_cnt;
-	struct search f = {.s = s};
-	uint8_t *has_hosts;
-	int err = -ENOMEM;
+	uint8_t *has_hosts = vb_sim_alloc(s, s->switch_cnt);
+	int err = has_hosts ? 0 : -ENOMEM;
 
-	s->hop_set = vb_sim_alloc(s, n * n * sizeof *s->hop_set);
-	f.dist = vb_sim_alloc(s, n * sizeof *f.dist);
-	f.queue = vb_sim_alloc(s, n * sizeof *f.queue);
-	f.same = vb_sim_alloc(s, n * sizeof *f.same);
-	has_hosts = vb_sim_alloc(s, n);
-	if (s->hop_set && f.dist && f.queue && f.same && has_hosts) {
-		for (uint32_t i = 0; i < s->host_cnt; i++) {
-			if (s->map.site[i].subnet != VB_FORWARD_NONE)
-				has_hosts[s->map.site[i].subnet] = 1;
-		}
-		err = sets_fill(&f, has_hosts, may_part);
+	s->edge_cnt = 0;
+	for (uint32_t i = 0; !err && i < s->host_cnt; i++) {
+		uint32_t sw = s->map.site[i].subnet;
+
+		if (sw == VB_FORWARD_NONE)
+			continue;
+		has_hosts[sw] = 1;
+		s->edge_cnt = sw >= s->edge_cnt ? sw + 1 : s->edge_cnt;
 	}
+	if (!err)
+		s->hop_set =
+		    vb_sim_alloc(s, (size_t)s->switch_cnt * s->edge_cnt * sizeof *s->hop_set);
+	if (s->hop_set)
+		err = vb_sim_hops_find(s, has_hosts, may_part);
+	else
+		err = -ENOMEM;
 	tables_give(s);
-	vb_sim_free(s, f.dist);
-	vb_sim_free(s, f.queue);
-	vb_sim_free(s, f.same);
 	vb_sim_free(s, has_hosts);
 	return err;
 }
