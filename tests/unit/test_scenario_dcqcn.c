@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The laboratory of scenarios/dcqcn/: what each file shows, next to the published figures. */
-#include "cmocka_env.h"
+#include "claim.h"
 #include "lab.h"
 
 #include <math.h>
@@ -60,7 +60,13 @@ static void incast__is_full_and_lossless(void **state)
 	assert_int_equal(vb_mtu_bytes(sc.load.mtu), 1024);
 	s = look("D-09, D-10", 20, 60, 0, 1, 20);
 	assert_true(s->share >= 0.975 && s->queue < 100000 && s->jain >= 0.97);
-	assert_true(s->queue_p90 > 76600 * 0.8 && s->queue_p90 < 76600 * 1.2);
+	assert_claim(
+	    &(struct claim){"DCQCN, incast of 20: the queue is below this 90 % of the time",
+			    "Zhu et al. 2015, D-10", "kB", 76.6, 0.2},
+	    s->queue_p90 / 1000);
+	assert_claim(&(struct claim){"DCQCN, incast of 20: the link is full",
+				     "Zhu et al. 2015, D-09", "% of the line rate", 97.5, 0.02},
+		     s->share * 100);
 	assert_int_equal(s->drops + s->pauses, 0);
 	/* The share of marks that they need, by the formula of D-21. */
 	assert_true(lab_fixed_point(20, 1024) > 0.015 && lab_fixed_point(20, 1024) < 0.1);
@@ -76,6 +82,8 @@ static void incast__is_full_and_lossless(void **state)
 
 static void queue__at_fixed_point(void **state)
 {
+	char text[64];
+
 	(void)state;
 	for (unsigned n = 2; n <= 10; n += 4) {
 		read_file("fixed-point");
@@ -84,8 +92,10 @@ static void queue__at_fixed_point(void **state)
 		const struct lab_seen *s = look("D-21", 20, 60, 0, 1, n);
 		double want = 5000 + lab_fixed_point(n, 1024) / 0.1 * (2000000 - 5000);
 
-		print_message("%u flows: %.0f B by the formula\n", n, want);
-		assert_true(s->queue > want * 0.8 && s->queue < want * 1.2);
+		snprintf(text, sizeof text, "DCQCN, the queue of %u flows at rest", n);
+		assert_claim(&(struct claim){text, "fixed point of the fluid model, D-21", "kB",
+					     want / 1000, 0.2},
+			     s->queue / 1000);
 		assert_true(s->jain >= 0.97);
 	}
 }
@@ -147,7 +157,9 @@ static void parking_lot__red_or_cut_off(void **state)
 	(void)state;
 	read_file("parking-lot");
 	s = look("D-13", 40, 200, 4, 0, 3);
-	assert_true(fabs(s->gbps[0] / s->gbps[1] - pow(2, -0.75)) < 0.06);
+	assert_claim(&(struct claim){"DCQCN, a flow over two links to one over one link",
+				     "p^(-3/4), D-13 D-21", "of its rate", pow(2, -0.75), 0.1},
+		     s->gbps[0] / s->gbps[1]);
 	assert_true(s->gbps[0] + s->gbps[1] > 0.95 * 37.6);
 	sc.sw.red = (struct vb_red){40000, 40000, 1000000};
 	assert_true(look("D-13 cut-off", 100, 200, 4, 0, 3)->gbps[0] < 4);
@@ -164,7 +176,9 @@ static void victim__is_spared(void **state)
 	assert_true(s->gbps[4] >= 20);
 	sc.cc = (struct vb_cc_settings){0};
 	s = look("D-07 without", 20, 40, 15, 0, 4);
-	assert_true(s->gbps[4] > 4.5 * 0.8 && s->gbps[4] < 4.5 * 1.2);
+	assert_claim(&(struct claim){"PAUSE alone, a victim beside two senders",
+				     "Zhu et al. 2015, D-07", "Gb/s", 4.5, 0.2},
+		     s->gbps[4]);
 }
 
 /* D-20: when the least rates of all flows fill the link, the queue is held by pauses, near 4.9 MB,
@@ -177,7 +191,9 @@ static void flows__too_many(void **state)
 	read_file("many-flows");
 	s = look("D-20, 160 flows at 10 Gb/s", 20, 40, 0, 1, 8);
 	assert_true(s->queue > 2000000 && s->pauses > 0);
-	assert_true(s->queue_p90 > 4.9e6 * 0.8 && s->queue_p90 < 4.9e6 * 1.2);
+	assert_claim(&(struct claim){"DCQCN, more flows than least rates fit: 90 % of the queue",
+				     "published, D-20", "MB", 4.9, 0.2},
+		     s->queue_p90 / 1e6);
 	assert_int_equal(s->drops, 0);
 	sc.pattern_cnt = 8;
 	s = look("D-20, 64", 20, 40, 0, 1, 8);
@@ -193,6 +209,9 @@ static void samples__of_ns3(void **state)
 	(void)state;
 	read_file("ns3-rdma");
 	s = look("D-22", 30, 60, 0, 1, 2);
+	assert_claim(&(struct claim){"DCQCN, the sample of ns3-rdma: slower flow",
+				     "about half of 40 Gb/s, D-22", "Gb/s", 20, 0.1},
+		     fmin(s->gbps[1], s->gbps[2]));
 	assert_true(fabs(s->gbps[1] - 20) < 2 && fabs(s->gbps[2] - 20) < 2 && s->share >= 0.95);
 	read_file("hpcc");
 	s = look("D-23", 5, 20, 1, 2, 3);

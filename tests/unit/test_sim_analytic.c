@@ -3,6 +3,7 @@
  * The simulator against theory: what queueing, serialisation and go-back-N must come to. Virtual
  * time and fixed seeds: each number is the same on every machine.
  */
+#include "claim.h"
 #include "sim/load/report.h"
 #include "sim_net.h"
 
@@ -23,12 +24,12 @@ static void set_fault(struct net *n, uint32_t link, const char *text)
 static void go_back_n__has_the_goodput_of_theory(void **state)
 {
 	static const struct {
-		const char *loss;
+		const char *loss, *claim;
 		uint64_t p_ppm, pkts;
 	} t[] = {
-	    {"loss=1e-4:dir=tx", 100, 1000000},
-	    {"loss=1e-3:dir=tx", 1000, 400000},
-	    {"loss=1e-2:dir=tx", 10000, 200000},
+	    {"loss=1e-4:dir=tx", "goodput of go-back-N, 0.01 % lost", 100, 1000000},
+	    {"loss=1e-3:dir=tx", "goodput of go-back-N, 0.1 % lost", 1000, 400000},
+	    {"loss=1e-2:dir=tx", "goodput of go-back-N, 1 % lost", 10000, 200000},
 	};
 	const vb_dur delay = 4775;
 	/* Bytes that pass in a round trip and while the NAK, an ACK of 86 bytes, is being sent. */
@@ -55,11 +56,12 @@ static void go_back_n__has_the_goodput_of_theory(void **state)
 		assert_int_equal(n.wc[0].status, VB_WC_SUCCESS);
 
 		uint64_t alone = t[i].pkts * (1024 + ETH_IP_UDP_BTH_ICRC) * 8 / 100;
-		uint64_t got = alone * 1000000 / n.wc_at[0];
-		uint64_t p = t[i].p_ppm, good = 1000000 - p;
-		uint64_t want = good * 1000000 / (good + p * w);
+		double p = (double)t[i].p_ppm * 1e-6;
 
-		assert_uint_in_range(got, want - want / 20, want + want / 20);
+		assert_claim(&(struct claim){t[i].claim, "(1 - p) / (1 - p + p W), D-31",
+					     "% of the cable",
+					     100 * (1 - p) / (1 - p + p * (double)w), 0.05},
+			     100 * (double)alone / (double)n.wc_at[0]);
 		net_close(&n);
 	}
 }
@@ -89,7 +91,12 @@ static void flow__alone_takes_serialisation_and_propagation(void **state)
 		uint64_t frame = (pkts > 1 ? 4096 : last) + header + (pkts > 1 ? 0 : 16);
 		uint64_t want = (bytes + 5 * frame + 6 * ack) * 8 / 100 + 12000;
 
-		assert_uint_in_range(n.wc_at[0], want - want / 100, want + want / 100);
+		char text[64];
+
+		snprintf(text, sizeof text, "a flow of %u bytes alone, over six cables", size[i]);
+		assert_claim(&(struct claim){text, "serialisation and propagation", "ns",
+					     (double)want, 0.01},
+			     (double)n.wc_at[0]);
 		net_close(&n);
 	}
 }
@@ -141,7 +148,9 @@ static void queue__at_80_percent_is_that_of_m_d_1(void **state)
 	assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
 	vb_sim_port_stats(n.sim, vb_sim_port_peer(vb_sim_host_port(n.sim, 0)), &st);
 	assert_int_equal(st.tx_pkts, 400000);
-	assert_uint_in_range(st.pkt_ns * 1000 / vb_sim_now(n.sim), 1520, 1680);
+	assert_claim(&(struct claim){"packets that wait at 80 % load, Poisson arrivals",
+				     "M/D/1, rho^2 / (2 (1 - rho))", "packets", 1.6, 0.05},
+		     (double)st.pkt_ns / (double)vb_sim_now(n.sim));
 	net_close(&n);
 }
 
@@ -269,7 +278,9 @@ static void red__marks_a_standing_queue(void **state)
 	uint64_t want = st.arrivals * (depth - 20000) / 80000 / 2;
 
 	assert_uint_in_range(depth, 60000, 70000);
-	assert_uint_in_range(st.marks, want - want / 20, want + want / 20);
+	assert_claim(&(struct claim){"marks of RED in a standing queue",
+				     "its profile at that depth", "packets", (double)want, 0.05},
+		     (double)st.marks);
 	assert_int_equal(vb_sim_counters(n.sim, 1)->v[VB_COUNTER_np_ecn_marked_roce_packets],
 			 st.marks);
 	vb_load_destroy(l);

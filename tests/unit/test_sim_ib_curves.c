@@ -6,7 +6,7 @@
  * victim behind it (Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015).
  * docs/simulator.md has the tables. FAB-46 FAB-47 FAB-48
  */
-#include "cmocka_env.h"
+#include "claim.h"
 #include "scenario/scenario.h"
 
 #include <string.h>
@@ -55,13 +55,6 @@ static uint32_t shares_measure(uint32_t share[FLOWS_MAX], vb_dur warm, vb_dur sp
 	return cnt;
 }
 
-static void assert_near(uint32_t share, uint32_t expected, uint32_t percent)
-{
-	if (share < expected - expected * percent / 100 ||
-	    share > expected + expected * percent / 100)
-		fail_msg("a share of %u, and it should be %u", share, expected);
-}
-
 /* The share of its link that each of the seven hosts fills, and that of the hot spot's link. */
 struct hot_spot {
 	uint32_t of_host, of_link;
@@ -98,6 +91,7 @@ static uint32_t hot_spot_published(uint32_t more)
 static void hot_spot__holds_up_all(void **state)
 {
 	static const uint32_t loads[] = {0, 1, 2, 4, 7, 14};
+	char text[96];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
@@ -107,8 +101,12 @@ static void hot_spot__holds_up_all(void **state)
 		assert_int_equal(sc.pattern_cnt, 15);
 		sc.ib.congestion.threshold = 0;
 		is = hot_spot_measure(loads[i], VB_MSEC);
-		assert_near(is.of_host, hot_spot_published(loads[i]), 7);
-		assert_near(is.of_link, 990, 7);
+		snprintf(text, sizeof text,
+			 "InfiniBand, a hot spot with %u flows of each host more", loads[i]);
+		assert_claim(&(struct claim){text, "Pfister and Norton 1985", "% of a host's link",
+					     hot_spot_published(loads[i]) / 10., 0.07},
+			     is.of_host / 10.);
+		assert_uint_in_range(is.of_link, 990 * 93 / 100, 990 * 107 / 100);
 	}
 }
 
@@ -174,6 +172,7 @@ static struct incast incast_measure(uint32_t cnt, vb_dur warm)
 static void incast__holds_up_its_victim(void **state)
 {
 	static const uint32_t loads[] = {1, 2, 4, 8, 16};
+	char text[96];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
@@ -182,8 +181,12 @@ static void incast__holds_up_its_victim(void **state)
 		scenario_read("incast-load");
 		sc.ib.congestion.threshold = 0;
 		is = incast_measure(loads[i], VB_MSEC);
-		assert_near(is.victim, PER_MILLE / (loads[i] + 1), 16);
-		assert_near(is.of_link, 993, 3);
+		snprintf(text, sizeof text, "InfiniBand, the victim behind an incast of %u",
+			 loads[i]);
+		assert_claim(&(struct claim){text, "1 / (n + 1), Zhu et al. 2015", "% of its link",
+					     100. / (loads[i] + 1), 0.16},
+			     is.victim / 10.);
+		assert_uint_in_range(is.of_link, 993 * 97 / 100, 993 * 103 / 100);
 	}
 }
 

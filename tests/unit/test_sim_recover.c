@@ -3,6 +3,7 @@
  * Recovery in the simulator against theory: what selective repeat, a lost last packet, and a timer
  * below the round trip must come to. Virtual time and fixed seeds.
  */
+#include "claim.h"
 #include "sim_net.h"
 
 #define ETH_IP_UDP_BTH_ICRC 82u /* of each packet on the cable, preamble and gap included */
@@ -23,8 +24,9 @@ static uint64_t counter(const struct net *n, uint32_t host, enum vb_counter_id i
 }
 
 /* D-31: with selective repeat a loss costs the lost packet only: goodput is 1 - p of the cable, and
- * hardly more is sent again than was lost. @text: the fault; what carries the data loses @p_ppm. */
-static void check_goodput(enum vb_wr_opcode opcode, const char *text, uint64_t p_ppm, uint64_t pkts)
+ * hardly more is sent again than was lost. Packets with data are lost at @p_ppm by @fault. */
+static void check_goodput(enum vb_wr_opcode opcode, const char *fault, uint64_t p_ppm,
+			  uint64_t pkts)
 {
 	struct vb_sim_config c = net_config();
 	struct net_link l = net_rc;
@@ -35,26 +37,30 @@ static void check_goodput(enum vb_wr_opcode opcode, const char *text, uint64_t p
 	l.mtu = VB_MTU_1024;
 	l.timeout = 6;
 	net_pair(&n, 100, 4775, &c);
-	set_fault(&n, 0, text);
+	set_fault(&n, 0, fault);
 
 	struct net_qp q = net_connect(&n, 0, 1, &l);
+	char text[96];
 
+	snprintf(text, sizeof text, "goodput of selective repeat, %s, %g %% lost%s",
+		 opcode == VB_WR_RDMA_READ ? "READ" : "WRITE", (double)p_ppm / 1e4,
+		 strchr(fault, ':') ? "" : " both ways");
 	net_post(&n, q.a, 0, 1, opcode, (uint32_t)pkts * 1024);
 	assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
 	assert_int_equal(n.wc_cnt, 1);
 	assert_int_equal(n.wc[0].status, VB_WC_SUCCESS);
 
 	uint64_t alone = pkts * (1024 + ETH_IP_UDP_BTH_ICRC) * 8 / 100;
-	uint64_t got = alone * 1000000 / n.wc_at[0];
-	uint64_t want = 1000000 - p_ppm;
 	uint64_t lost = pkts * p_ppm / 1000000;
 	uint64_t again = counter(&n, 0, VB_COUNTER_retransmitted_packets);
 
-	print_message("p = %llu ppm: goodput %llu ppm, %llu lost, %llu sent again, %llu timeouts\n",
-		      (unsigned long long)p_ppm, (unsigned long long)got, (unsigned long long)lost,
+	print_message("p = %llu ppm: %llu lost, %llu sent again, %llu timeouts\n",
+		      (unsigned long long)p_ppm, (unsigned long long)lost,
 		      (unsigned long long)again,
 		      (unsigned long long)counter(&n, 0, VB_COUNTER_local_ack_timeout_err));
-	assert_uint_in_range(got, want - want / 20, want);
+	assert_claim(
+	    &(struct claim){text, "1 - p, D-31", "% of the cable", 100 - (double)p_ppm / 1e4, 0.05},
+	    100 * (double)alone / (double)n.wc_at[0]);
 	assert_uint_in_range(again, lost * 8 / 10, lost * 14 / 10 + 10);
 	net_close(&n);
 }
