@@ -1,10 +1,11 @@
-# cmake --install: the command, the library, headers, man pages, scenarios, completions, pkg-config; and
-# the target "uninstall", which removes what was installed last.
+# cmake --install: the command, the libraries, headers, man pages, scenarios, completions, pkg-config, the Python
+# package; and the target "uninstall", which removes what was installed last.
 include(GNUInstallDirs)
 
 install(TARGETS verbena RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # libverbena.so without a version is what programs are linked by.
 install(TARGETS verbena_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS verbena_sim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS verbena_trace LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/libverbena.d)
 if(TARGET verbena_soname)
   install(TARGETS verbena_soname LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/libverbena.d NAMELINK_SKIP)
@@ -32,8 +33,21 @@ install(FILES completions/verbena.fish
 # Relative to itself, so that it is right wherever cmake --install --prefix puts it.
 file(RELATIVE_PATH VERBENA_PC_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
 string(REGEX REPLACE "/$" "" VERBENA_PC_PREFIX "${VERBENA_PC_PREFIX}")
-configure_file(cmake/verbena.pc.in verbena.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/verbena.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(name verbena verbena-sim)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+# The Python package is source for any Python, and finds the library by its name. Debian's place; others have
+# python3.N/site-packages.
+option(VERBENA_PYTHON "install the Python package" ON)
+set(VERBENA_PYTHON_DIR lib/python3/dist-packages CACHE PATH "modules of Python")
+if(VERBENA_PYTHON)
+  install(DIRECTORY python/verbena DESTINATION ${VERBENA_PYTHON_DIR}
+          FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+else()
+  message(STATUS "VERBENA_PYTHON=OFF: the Python package is not installed")
+endif()
 
 add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
                   -P ${CMAKE_SOURCE_DIR}/cmake/uninstall.cmake VERBATIM)

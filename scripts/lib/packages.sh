@@ -15,9 +15,9 @@ packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags
 packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
 	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb
 	bash-completion zsh fish python3-prometheus-client prometheus-node-exporter
-	systemtap-sdt-dev bpftrace binutils mkdocs python3-yaml)
+	systemtap-sdt-dev bpftrace binutils mkdocs python3-yaml python3-numpy python3-pandas python3-matplotlib)
 # shellcheck disable=SC2034
-packages_package=(debhelper dpkg-dev fakeroot lintian rpm git systemtap-sdt-dev)
+packages_package=(debhelper dh-python dpkg-dev fakeroot lintian rpm git systemtap-sdt-dev)
 # shellcheck disable=SC2034
 packages_aarch64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap iproute2 util-linux)
 # shellcheck disable=SC2034

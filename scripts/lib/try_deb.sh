@@ -22,7 +22,9 @@ files >"$work/before"
 apt-get install -y -qq --no-install-recommends "$folder"/*_"$machine".deb "$folder"/*_all.deb >/dev/null
 dpkg -l 'verbena*' 'libverbena*' | grep '^ii'
 verbena version
-verbena sim /usr/share/verbena/scenarios/incast.yaml | tail -n 3
+verbena sim /usr/share/verbena/scenarios/incast.yaml | tail -n 3 | tee "$work/sim"
+python3 -c 'import verbena; print(verbena.Simulation("/usr/share/verbena/scenarios/incast.yaml").run().digest)' |
+	grep -qFf - "$work/sim" || fail "the simulator makes something else of a scenario in Python"
 /src/scripts/demo --installed
 
 echo "== The next version is installed while programs run"
@@ -68,7 +70,7 @@ grep -q verbena0 program.out || fail "a program does not find the adapter after 
 
 echo "== Removed"
 cd /
-apt-get purge -y -qq verbena libverbena0 libverbena-dev verbena-doc >/dev/null
+apt-get purge -y -qq verbena libverbena0 libverbena-sim0 libverbena-dev python3-verbena verbena-doc >/dev/null
 apt-get autoremove -y -qq --purge >/dev/null
 rm -rf "${work:?}/"*.deb
 files | diff "$work/before" - || fail "something is left behind"

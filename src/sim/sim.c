@@ -19,14 +19,29 @@ static bool multipath_is_valid(const struct vb_multipath_config *c)
 		(c->flowlet_cnt > 0 && c->flowlet_cnt <= VB_FLOWLETS_MAX));
 }
 
+static bool red_is_valid(const struct vb_red *red)
+{
+	return red->kmin <= red->kmax && red->pmax_ppm <= 1000000;
+}
+
+int vb_sim_set_red(struct vb_sim *s, const struct vb_red *red)
+{
+	if (s->ib)
+		return -ENOTSUP;
+	if (!red_is_valid(red))
+		return -EINVAL;
+	s->cfg.sw.red = *red;
+	return 0;
+}
+
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 {
 	const struct vb_sim_memory *m = &cfg->memory;
 	uint32_t machines = cfg->topo->host_cnt + 2 * cfg->topo->link_cnt + 3;
 
 	if (cfg->cqe == 0 || cfg->packets_max == 0 || cfg->hca.port[1].active_mtu < VB_MTU_256 ||
-	    cfg->hca.port[1].active_mtu > VB_MTU_4096 || cfg->sw.red.kmin > cfg->sw.red.kmax ||
-	    cfg->sw.red.pmax_ppm > 1000000 || !multipath_is_valid(&cfg->sw.multipath))
+	    cfg->hca.port[1].active_mtu > VB_MTU_4096 || !red_is_valid(&cfg->sw.red) ||
+	    !multipath_is_valid(&cfg->sw.multipath))
 		return -EINVAL;
 
 	struct vb_sim *s = m->alloc(m->ctx, sizeof *s);

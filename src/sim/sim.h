@@ -144,6 +144,10 @@ const struct vb_fault *vb_sim_cable_fault(const struct vb_sim *s, uint32_t link)
  */
 int vb_sim_plan_link(struct vb_sim *s, uint32_t link, bool up, vb_time at);
 
+/* RED at every switch, from now on. -EINVAL: its kmin is above its kmax, or its chance above 1;
+ * -ENOTSUP: of InfiniBand. */
+int vb_sim_set_red(struct vb_sim *s, const struct vb_red *red);
+
 /* The cable of a host. */
 uint32_t vb_sim_host_link(const struct vb_sim *s, uint32_t host);
 /* The port by which a host sends, and the one that sends to it. */

@@ -91,13 +91,16 @@ def check_calls(_):
 
 
 def check_exports(args):
-    """libverbena.so exports the symbols of debian/libverbena0.symbols: docs/releases.md says what may change."""
-    promised = set(re.findall(r"^ (\w+)@", read("debian/libverbena0.symbols"), re.M))
-    r = subprocess.run(["nm", "-D", "--defined-only", os.path.join(args.build, "libverbena.so")],
-                       capture_output=True, text=True)
-    there = set(re.findall(r" [A-Zi] (\w+)$", r.stdout, re.M))
-    return [f"{symbol}: the library does not have it: {r.stderr}" for symbol in sorted(promised - there)] + \
-        [f"{symbol}: the symbol file does not have it" for symbol in sorted(there - promised)]
+    """Each library exports the symbols of its file in debian/: docs/releases.md says what may change."""
+    bad = []
+    for library, package in (("libverbena.so", "libverbena0"), ("libverbena-sim.so", "libverbena-sim0")):
+        promised = set(re.findall(r"^ (\w+)@", read(f"debian/{package}.symbols"), re.M))
+        r = subprocess.run(["nm", "-D", "--defined-only", os.path.join(args.build, library)],
+                           capture_output=True, text=True)
+        there = set(re.findall(r" [A-Zi] (\w+)(?:@@\w+)?$", r.stdout, re.M))
+        bad += [f"{symbol}: {library} does not have it: {r.stderr}" for symbol in sorted(promised - there)] + \
+            [f"{symbol} of {library}: the symbol file does not have it" for symbol in sorted(there - promised)]
+    return bad
 
 
 # Entry points of rdma-core's library that work without a device and are left to it.

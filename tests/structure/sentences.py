@@ -24,7 +24,7 @@ def check_sentences(_):
             for m in NOUNLESS.finditer(said):
                 if m.group(2) != "?":
                     bad.append(complaint(path, text.count("\n", 0, comment.start()) + 1, m.group(1)))
-    for path in walk("src", "tests", "bench", "scripts", "cmake"):
+    for path in walk("src", "tests", "bench", "scripts", "cmake", "python"):
         if path.startswith("scripts/") or path.endswith(SCRIPTS):
             for n, line in enumerate(read(path).splitlines(), 1):
                 m = SCRIPT_COMMENT.match(line)

@@ -43,6 +43,7 @@ MAY_INCLUDE = {
     "scenario": {"base", "wire", "trace", "core", "fault", "fabric", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
     "results": {"base", "wire", "trace", "core", "fault", "fabric", "sim", "scenario", "export", "results"},
+    "library": {"base", "wire", "trace", "core", "fault", "fabric", "sim", "scenario", "export", "results", "library"},
     "traffic": {"base", "wire", "trace", "fault", "export", "traffic"},
     "link": {"base", "wire", "trace", "fault", "link"},
     "node": {"base", "wire", "trace", "wait", "cm", "ucma", "explain", "fault", "fabric", "mgmt", "core", "reg", "link", "node"},
@@ -329,7 +330,7 @@ def check_words(_):
     """No unfinished work is left in the text, no call that has a better replacement."""
     bad = []
     own = os.path.relpath(os.path.abspath(__file__), tree.root)
-    text_files = list(walk("src", "include", "tests", "bench", "scripts", "docs", "man"))
+    text_files = list(walk("src", "include", "tests", "bench", "scripts", "docs", "man", "python"))
     text_files += [p for p in os.listdir(tree.root) if p.endswith((".md", ".txt", ".json"))]
     for path in text_files:
         if path == own or not path.endswith((".c", ".h", ".def", ".py", ".md", ".txt", ".sh", ".drill",
@@ -364,7 +365,7 @@ def check_spdx(_):
             bad.append(f"{path}: the first line is not the SPDX line")
         elif not text.split("\n")[1].startswith("/*"):
             bad.append(f"{path}: the second line does not open the paragraph that says what it is for")
-    for path in walk("scripts", "tests"):
+    for path in walk("scripts", "tests", "python"):
         if path.endswith((".py", ".sh")) or "." not in os.path.basename(path):
             head = read(path)[:200]
             if head.startswith("#!") and "SPDX-License-Identifier: BSD-2-Clause" not in head:

@@ -12,6 +12,8 @@ from hosts import Failure, Skip
 
 WANTED = (r"bin/verbena", r"lib/(.*/)?libverbena\.so\.0", r"lib/(.*/)?libverbena\.so",
           r"lib/(.*/)?libverbena\.d/libibverbs\.so\.1", r"lib/(.*/)?libverbena\.d/libverbena-trace\.so",
+          r"lib/(.*/)?libverbena-sim\.so\.0", r"lib/(.*/)?pkgconfig/verbena-sim\.pc", r"include/verbena/sim\.h",
+          r"lib/python3/dist-packages/verbena/__init__\.py", r"lib/python3/dist-packages/verbena/py\.typed",
           r"include/verbena/verbena\.h", r"share/man/man1/verbena\.1", r"share/man/man1/verbena-run\.1",
           r"share/verbena/scenarios/incast\.yaml", r"share/bash-completion/completions/verbena",
           r"share/zsh/vendor-completions/_verbena", r"share/fish/vendor_completions\.d/verbena\.fish",
