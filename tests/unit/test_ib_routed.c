@@ -177,6 +177,60 @@ static void walk__ends_at_the_router(void **state)
 	expect_end(VB_IB_LOST, R1, 1);
 }
 
+#define PREFIX_M UINT64_C(0xfec0000000000003)
+enum { LID_S1 = 5, LID_S2 = 6 };
+
+/* The switch is a router as well, and joins a subnet in the middle with that of B1. */
+static void make_second_router(void)
+{
+	vb_ib_map_nodes(map)[2].is_switch = 0;
+	vb_ib_map_nodes(map)[2].is_router = 1;
+	port(S0)->lid = 0;
+	port(S1)->lid = LID_S1;
+	port(S2)->lid = LID_S2;
+	port(R2)->prefix = port(S1)->prefix = PREFIX_M;
+}
+
+/* FAB-06: each router takes one hop off. A packet ends at the first router to which it comes with
+ * none left, or the last one. IBA 8.3 */
+static void walk__through_two_routers(void **state)
+{
+	(void)state;
+	make_second_router();
+	for (unsigned limit = 0; limit < 256; limit += limit < 5 ? 1 : 50) {
+		key.hop_limit = (uint8_t)limit;
+		if (limit <= 1) {
+			expect_end(VB_IB_HOPS_ENDED, R1, 1);
+		} else if (limit == 2) {
+			expect_end(VB_IB_HOPS_ENDED, S1, 2);
+		} else {
+			expect_end(VB_IB_ARRIVES, B1, 3);
+			for (uint32_t i = 0; i < 3; i++)
+				assert_int_equal(r.hop[i].routers, i);
+			assert_int_equal(r.hop[1].slid, LID_R2);
+			assert_int_equal(r.hop[1].dlid, LID_S1);
+			assert_int_equal(r.slid, LID_S2);
+			assert_int_equal(r.dlid, LID_B);
+		}
+		assert_int_equal(r.router_cnt, limit <= 1 ? 0 : limit == 2 ? 1 : 2);
+	}
+}
+
+/* Routers that a packet has passed before are off its hop limit, however many they are. */
+static void route_hop__takes_off_what_was_passed(void **state)
+{
+	const struct vb_routers all = vb_ib_map_routers(map);
+	struct vb_hop hop;
+
+	(void)state;
+	for (unsigned limit = 0; limit < 256; limit++)
+		for (unsigned passed = 0; passed <= 256; passed++) {
+			key.hop_limit = (uint8_t)limit;
+			assert_int_equal(vb_ib_route_hop(map, &all, &key, R1, passed, &hop),
+					 limit >= passed + 2 ? VB_HOP_ON : VB_HOP_ENDED);
+		}
+}
+
 static uint16_t far_lid_of(const void *ctx, uint64_t prefix, uint64_t guid)
 {
 	(void)ctx;
@@ -301,14 +355,46 @@ static void send__rewrites_what_arrives(void **state)
 	l->ops->close(l);
 }
 
+/* Behind two routers a packet has two hops less; where the second one has no hop left for it, it is
+ * counted there. */
+static void send__by_two_routers(void **state)
+{
+	struct vb_ib_link_config fabric = {.map = map, .routes = own, .port = {[1] = A1}};
+	struct vb_link lower = vb_link_before(NULL, &below_ops), *l;
+	const struct vb_link_config cfg = {.lower = &lower, .fabric = &fabric};
+	struct vb_path path = {.port = 1, .sl = 3, .slid = LID_A, .dlid = LID_R1, .hop_limit = 3};
+
+	(void)state;
+	make_second_router();
+	assert_int_equal(vb_ib_link_open(&l, &cfg), 0);
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++)
+		vb_ib_map_routes(map, k)->node = VB_IB_NOWHERE;
+	vb_ib_map_routes(map, SLOT)->node = port(B1)->node;
+	gid_put(&path.sgid, PREFIX_A, GUID(A1));
+	gid_put(&path.dgid, PREFIX_B, GUID(B1));
+	assert_int_equal(send(l, &path), 3);
+	assert_int_equal(seen.hop_limit, 1);
+	assert_int_equal(seen.slid, LID_S2);
+	path.hop_limit = 2;
+	assert_int_equal(send(l, &path), 0);
+	assert_int_equal(vb_ib_map_counters(map)[S1].hops_ended, 3);
+	assert_int_equal(vb_ib_map_counters(map)[R1].hops_ended, 0);
+	l->ops->close(l);
+}
+
 #define R(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    R(walk__through_a_router),      R(walk__ends_at_the_router),
-	    R(walk__to_another_fabric),     R(walk__barred_behind_the_router),
+	    R(walk__through_a_router),
+	    R(walk__ends_at_the_router),
+	    R(walk__to_another_fabric),
+	    R(walk__barred_behind_the_router),
 	    R(send__rewrites_what_arrives),
+	    R(walk__through_two_routers),
+	    R(route_hop__takes_off_what_was_passed),
+	    R(send__by_two_routers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,10 @@
 
 #include "node/subnet/path/path.h"
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 static struct vb_path_view view[2];
 static struct vb_explanation why;
@@ -353,14 +356,94 @@ static void programs__and_their_histories(void **state)
 	close(asker);
 }
 
+/* A process that does nothing, and is stopped if @is_stopped. */
+static pid_t process_begin(bool is_stopped)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (is_stopped)
+			raise(SIGSTOP);
+		for (;;)
+			pause();
+	}
+	if (is_stopped)
+		assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+	return pid;
+}
+
+/* A program of process @pid at the node, with the name @comm. Returns its connection. */
+static int program_of(const char *node, const char *comm, pid_t pid)
+{
+	int sock = fabric_attach(node);
+
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ADAPTER, comm, NULL), 0);
+	fabric->adapter->slot[(uint32_t)answer.token].shm->pid = (uint32_t)pid;
+	return sock;
+}
+
+/* Of each way the stopped programs at the node that it leads to are named: none at another node,
+ * and none that runs. */
+static void programs__stopped_at_the_receiver(void **state)
+{
+	pid_t stopped[] = {process_begin(true), process_begin(true), process_begin(true)};
+	pid_t running = process_begin(false);
+	int sock[] = {program_of("H-A", "one", stopped[0]), program_of("H-B", "runs", running),
+		      program_of("H-B", "two", stopped[1]), program_of("H-B", "three", stopped[2])};
+
+	(void)state;
+	fabric_configure();
+	assert_int_equal(ask("path sl=2\tH-A\tH-B"), 2);
+	assert_int_equal(view[0].stopped_cnt, 2);
+	assert_int_equal(view[0].stopped[0].pid, stopped[1]);
+	assert_string_equal(view[0].stopped[0].comm, "two");
+	assert_int_equal(view[0].stopped[1].pid, stopped[2]);
+	assert_string_equal(view[0].stopped[1].comm, "three");
+	assert_int_equal(view[1].stopped_cnt, 1);
+	assert_int_equal(view[1].stopped[0].pid, stopped[0]);
+	assert_string_equal(view[1].stopped[0].comm, "one");
+	/* By LID alone; to a node without programs; to nobody. */
+	assert_int_equal(ask("path dlid=0x13\tH-A\t"), 2);
+	assert_int_equal(view[0].stopped_cnt, 2);
+	assert_int_equal(ask("path \tH-A\tS-B"), 1);
+	assert_int_equal(view[0].stopped_cnt, 0);
+	assert_int_equal(ask("path dlid=65\tH-A\t"), 1);
+	assert_int_equal(view[0].stopped_cnt, 0);
+	/* It goes on; and one whose program has ended is none of the node's. */
+	assert_int_equal(kill(stopped[1], SIGCONT), 0);
+	assert_int_equal(waitpid(stopped[1], NULL, WCONTINUED), stopped[1]);
+	close(sock[3]);
+	fabric_turn();
+	assert_int_equal(ask("path sl=2\tH-A\tH-B"), 2);
+	assert_int_equal(view[0].stopped_cnt, 0);
+	assert_int_equal(view[1].stopped_cnt, 1);
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = i < 3 ? stopped[i] : running;
+
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		if (i < 3)
+			close(sock[i]);
+	}
+	fabric_turn();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(path__there_and_back),          T(path__that_a_question_names_wrongly),
-	    T(path__that_tables_break),       T(path__that_partitions_break),
-	    T(path__that_is_too_small),       T(path__that_leads_around),
-	    T(port__with_its_counters),       T(node__that_has_an_m_key),
-	    T(group__that_a_port_has_joined), T(programs__and_their_histories),
+	    T(path__there_and_back),
+	    T(path__that_a_question_names_wrongly),
+	    T(path__that_tables_break),
+	    T(path__that_partitions_break),
+	    T(path__that_is_too_small),
+	    T(path__that_leads_around),
+	    T(port__with_its_counters),
+	    T(node__that_has_an_m_key),
+	    T(group__that_a_port_has_joined),
+	    T(programs__and_their_histories),
+	    T(programs__stopped_at_the_receiver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,6 +236,91 @@ static void peer_tell(const struct vb_tunnel_entry *e, uint32_t cnt, uint32_t ve
 	vb_tunnel_table_clear(&mine, false);
 }
 
+/* One more tunnel, whose other end nobody is. */
+static struct vb_subnet_tunnel *tunnel_more(uint32_t node, uint8_t port)
+{
+	char own[64];
+	uint16_t number;
+
+	close(socket_make(&number));
+	snprintf(own, sizeof own, "127.0.0.1:%u", number);
+	if (vb_subnet_tunnel_open(fabric, place(node, port), own, remote, why, sizeof why))
+		fail_msg("%s", why);
+	return vb_subnet_tunnel_at(fabric, place(node, port));
+}
+
+/* The other end of @t has told it @e, whole. */
+static void tunnel_hears(struct vb_subnet_tunnel *t, const struct vb_tunnel_entry *e, uint32_t cnt)
+{
+	uint8_t bytes[VB_TUNNEL_CHUNK_LEN + VB_TUNNEL_ENTRIES * VB_TUNNEL_ENTRY_LEN];
+	struct vb_tunnel_table mine = {.alloc = table_alloc, .free = table_free};
+
+	mine.mine.version = t->table.theirs.version;
+	assert_true(vb_tunnel_table_set(&mine, e, cnt));
+	assert_true(vb_tunnel_table_lacks(&mine, 0, 0, true));
+	assert_true(vb_tunnel_table_hear(&t->table, bytes, vb_tunnel_table_poll(&mine, bytes)));
+	vb_tunnel_table_clear(&mine, false);
+}
+
+/* How far the port is of which the fabric tells through @t; -1: it tells of none with this GID. */
+static int hops_told(const struct vb_subnet_tunnel *t, uint64_t prefix, uint64_t guid)
+{
+	const struct vb_tunnel_list *l = &t->table.mine;
+	int hops = -1;
+
+	for (uint32_t i = 0; i < l->cnt; i++) {
+		if (l->entry[i].prefix != prefix || l->entry[i].guid != guid)
+			continue;
+		assert_int_equal(hops, -1); /* each GID once */
+		hops = l->entry[i].hops;
+	}
+	return hops;
+}
+
+/* FAB-56: of a port to which several tunnels lead the next fabric hears the shortest way, one more
+ * than the tunnel's own word, whichever tunnel is older; none of a way that is too long, nor of one
+ * back through the tunnel itself. A port of this fabric goes before all. */
+static void far_ports__by_the_shortest_way(void **state)
+{
+	const uint64_t own_prefix = info_of(HOST_A, 1)->prefix,
+		       own = topo.node[HOST_A].node_guid + 1;
+	const struct vb_tunnel_entry one[] = {{.prefix = 5, .guid = 6, .lid = 1, .hops = 2},
+					      {.prefix = 5, .guid = 7, .lid = 2, .hops = 1},
+					      {.prefix = 8, .guid = 6, .lid = 3, .hops = 3},
+					      {.prefix = own_prefix, .guid = own, .lid = 4}},
+				     two[] = {
+					 {.prefix = 5, .guid = 6, .lid = 1},
+					 {.prefix = 5, .guid = 7, .lid = 2, .hops = 4},
+					 {.prefix = 5, .guid = 8, .lid = 5, .hops = 14},
+					 {.prefix = 5, .guid = 9, .lid = 6, .hops = 15},
+				     };
+	struct vb_subnet_tunnel *t[] = {tunnel_more(SWITCH_A, 4), tunnel_more(SWITCH_B, 3)};
+
+	(void)state;
+	info_of(HOST_A, 1)->lid = LID(HOST_A);
+	for (int i = 0; i < 2; i++) {
+		struct vb_subnet_tunnel *has_one = t[i], *has_two = t[!i];
+
+		tunnel_hears(has_one, one, 4);
+		tunnel_hears(has_two, two, 4);
+		vb_subnet_tunnel_tell(tunnel);
+		assert_int_equal(hops_told(tunnel, 5, 6), 1);
+		assert_int_equal(hops_told(tunnel, 5, 7), 2);
+		assert_int_equal(hops_told(tunnel, 8, 6), 4);
+		assert_int_equal(hops_told(tunnel, 5, 8), VB_TUNNEL_HOPS_MAX - 1);
+		assert_int_equal(hops_told(tunnel, 5, 9), -1);
+		assert_int_equal(hops_told(tunnel, own_prefix, own), 0);
+		vb_subnet_tunnel_tell(has_one);
+		assert_int_equal(hops_told(has_one, 5, 6), 1);
+		assert_int_equal(hops_told(has_one, 5, 7), 5);
+		assert_int_equal(hops_told(has_one, 8, 6), -1);
+		vb_subnet_tunnel_tell(has_two);
+		assert_int_equal(hops_told(has_two, 5, 6), 3);
+		assert_int_equal(hops_told(has_two, 5, 7), 2);
+		assert_int_equal(hops_told(has_two, 5, 8), -1);
+	}
+}
+
 static uint64_t told_prefix[VB_HOP_SUBNETS_MAX], told_guid;
 static uint32_t told_cnt, told_times;
 
@@ -397,10 +482,15 @@ static void addresses__have_a_form(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(ports__follow_the_other_end), TEST(links__recover_from_silence),
-	    TEST(addresses__are_told),         TEST(routers__are_told),
-	    TEST(twins__have_no_link),         TEST(nonsense__is_counted),
-	    TEST(tunnels__say_that_they_go),   cmocka_unit_test(addresses__have_a_form),
+	    TEST(ports__follow_the_other_end),
+	    TEST(links__recover_from_silence),
+	    TEST(addresses__are_told),
+	    TEST(routers__are_told),
+	    TEST(far_ports__by_the_shortest_way),
+	    TEST(twins__have_no_link),
+	    TEST(nonsense__is_counted),
+	    TEST(tunnels__say_that_they_go),
+	    cmocka_unit_test(addresses__have_a_form),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,53 @@ static void publish__what_drivers_show(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
+static void assert_no_node(const char *name)
+{
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/class/dev/infiniband/%s", tree.root, name);
+	assert_int_equal(stat(path, &st), -1);
+}
+
+/* A port that has a QP1 has a umad file, by the number of its device; a virtual function has none,
+ * and nobody has an issm file. MAD-01 */
+static void publish__mad_files(void **state)
+{
+	struct vb_device *d = host.device;
+
+	(void)state;
+	host.device_cnt = 3;
+	d[1] = (struct vb_device){.name = "vf0", .ifname = "eth1", .ifindex = 3, .parent = 1};
+	d[2] = (struct vb_device){.name = "verbena2", .ifname = "eth2", .ifindex = 4};
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
+	assert_file("infiniband_mad/umad0/ibdev", "verbena0\n");
+	assert_file("infiniband_mad/umad0/port", "1\n");
+	assert_file("infiniband_mad/umad0/dev", "231:0\n");
+	assert_node("umad0", makedev(231, 0));
+	assert_file("infiniband_mad/umad2/ibdev", "verbena2\n");
+	assert_file("infiniband_mad/umad2/dev", "231:2\n");
+	assert_node("umad2", makedev(231, 2));
+	assert_null(content("infiniband_mad/umad1/ibdev"));
+	assert_no_node("umad1");
+	for (int i = 0; i < 3; i++) {
+		char name[64];
+
+		snprintf(name, sizeof name, "infiniband_mad/issm%d/ibdev", i);
+		assert_null(content(name));
+		snprintf(name, sizeof name, "issm%d", i);
+		assert_no_node(name);
+		/* Each is a device of the verbs. */
+		snprintf(name, sizeof name, "infiniband_verbs/uverbs%d/ibdev", i);
+		assert_non_null(content(name));
+	}
+	/* A place that a function has left is another device's. */
+	d[1].parent = 0;
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
+	assert_file("infiniband_mad/umad1/ibdev", "vf0\n");
+	assert_node("umad1", makedev(231, 1));
+}
+
 /* Counters that an Ethernet link cannot have are there, for tools that expect them. */
 static void publish__counters_without_a_source(void **state)
 {
@@ -523,6 +570,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(publish__place_of_the_device, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__device_nodes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__what_drivers_show, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__mad_files, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__counters_without_a_source, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__port_files, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__gids, setup, teardown),

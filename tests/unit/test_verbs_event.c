@@ -128,12 +128,14 @@ static void modify_cq__events_wait_for_more(void **state)
 		(void)wc_next(b.cq);
 	}
 	assert_true(event_next() == b.cq);
-	/* One alone: the time, which nobody has to poll for. */
-	m.moderate.cq_period = 100;
+	/* One alone: the time, which nobody has to poll for; and no sooner. */
+	m.moderate.cq_period = 20000;
 	assert_int_equal(ibv_modify_cq(b.cq, &m), 0);
 	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	from = now_us();
 	message(0);
 	assert_true(event_next() == b.cq);
+	assert_true(now_us() - from >= 20000);
 	(void)wc_next(b.cq);
 	ibv_ack_cq_events(b.cq, 2);
 	m.attr_mask = IBV_CQ_ATTR_MODERATE | IBV_CQ_ATTR_RESERVED;

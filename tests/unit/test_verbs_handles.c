@@ -7,6 +7,7 @@
 #include "verbs_env.h"
 
 #include <fcntl.h>
+#include <infiniband/mlx5dv.h>
 #include <inttypes.h>
 #include <sys/mman.h>
 
@@ -141,6 +142,97 @@ static void calls__look_at_all_handles(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_dealloc_pd(p), 0);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
+enum maker { PLAIN, EXTENDED, MLX5 };
+
+/* The kinds of QP, and which parts each has. */
+static const struct kind {
+	enum ibv_qp_type type;
+	enum maker maker;
+	enum mlx5dv_dc_type dc;
+	bool send_cq, recv_cq, srq;
+} kinds[] = {
+    {IBV_QPT_RC, PLAIN, 0, true, true, true},
+    {IBV_QPT_UC, PLAIN, 0, true, true, true},
+    {IBV_QPT_UD, PLAIN, 0, true, true, true},
+    {IBV_QPT_RC, EXTENDED, 0, true, true, true},
+    {IBV_QPT_UD, EXTENDED, 0, true, true, true},
+    {IBV_QPT_XRC_SEND, EXTENDED, 0, true, false, false},
+    {IBV_QPT_DRIVER, MLX5, MLX5DV_DCTYPE_DCI, true, false, false},
+    {IBV_QPT_DRIVER, MLX5, MLX5DV_DCTYPE_DCT, false, true, true},
+};
+
+static struct ibv_qp *make_of(const struct kind *k, struct ibv_cq *send_cq, struct ibv_cq *recv_cq,
+			      struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr_ex a = {.send_cq = send_cq,
+					.recv_cq = recv_cq,
+					.srq = srq,
+					.cap = {.max_send_wr = 1, .max_send_sge = 1},
+					.qp_type = k->type,
+					.comp_mask = IBV_QP_INIT_ATTR_PD,
+					.pd = pd};
+	struct mlx5dv_qp_init_attr m = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
+					.dc_init_attr = {.dc_type = k->dc}};
+
+	if (k->maker == MLX5)
+		return mlx5dv_create_qp(ctx, &a, &m);
+	/* The plain attributes are the beginning of the extended ones. */
+	return k->maker == EXTENDED ? ibv_create_qp_ex(ctx, &a)
+				    : ibv_create_qp(pd, (struct ibv_qp_init_attr *)&a);
+}
+
+/* Each part of a QP is of the context of its PD, and is there; a part that the kind does not have
+ * is not looked at. */
+static void create_qp__its_parts_are_of_its_context(void **state)
+{
+	struct ibv_context *other = ibv_open_device(ctx->device);
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	struct ibv_cq *far_cq = ibv_create_cq(other, 4, NULL, NULL, 0);
+	struct ibv_pd *far = ibv_alloc_pd(other);
+	struct ibv_srq *srq = ibv_create_srq(pd, &init), *far_srq = ibv_create_srq(far, &init);
+
+	(void)state;
+	assert_true(cq && far_cq && srq && far_srq);
+	for (size_t i = 0; i < 3 * sizeof kinds / sizeof *kinds; i++) {
+		const struct kind *k = &kinds[i / 3];
+		bool is_srq = i % 3 == 2;
+		struct ibv_cq *send_cq = i % 3 == 0 ? far_cq : cq;
+		struct ibv_cq *recv_cq = i % 3 == 1 ? far_cq : cq;
+		struct ibv_qp *qp;
+
+		if (is_srq ? k->srq : i % 3 ? k->recv_cq : k->send_cq) {
+			NONE_FOUND(make_of(k, send_cq, recv_cq, is_srq ? far_srq : srq));
+			assert_non_null(
+			    strstr(verbena_refusal(), is_srq ? "the SRQ is of another context"
+							     : "the CQ is of another context"));
+			continue;
+		}
+		qp = make_of(k, send_cq, recv_cq, is_srq ? far_srq : srq);
+		assert_non_null(qp);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		struct ibv_qp *qp;
+
+		if (!kinds[i].srq)
+			continue;
+		srq->handle ^= 1u << 20;
+		NONE_FOUND(make_of(&kinds[i], cq, cq, srq));
+		srq->handle ^= 1u << 20;
+		qp = make_of(&kinds[i], cq, cq, srq);
+		assert_non_null(qp);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+	/* No refused QP holds a part. */
+	assert_int_equal(ibv_destroy_srq(far_srq), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_destroy_cq(far_cq), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_dealloc_pd(far), 0);
 	assert_int_equal(ibv_close_device(other), 0);
 }
 
@@ -373,6 +465,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(calls__look_at_handles),
 	    VERBS_TEST(calls__look_at_all_handles),
+	    VERBS_TEST(create_qp__its_parts_are_of_its_context),
 	    VERBS_TEST(destroy_qp__its_places_are_free),
 	    VERBS_TEST(open_device__table_of_handles),
 	    VERBS_TEST(create__keeps_the_programs_words),

@@ -4,6 +4,8 @@
  * of objects are tried where a process can well have so many; of regions and windows, with smaller
  * limits, in test_key.c.
  */
+#include "core/obj/cq.h"
+#include "verbs/priv.h"
 #include "verbs/refuse.h"
 #include "verbs_env.h"
 
@@ -291,6 +293,30 @@ static void cq__entries(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
+/* The period is in microseconds, up to the longest that the device has; with none, or a count of 1
+ * or 0, each completion has its event. ibv_modify_cq(3) */
+static void modify_cq__count_and_period(void **state)
+{
+	static const struct {
+		uint16_t cnt, period, cnt_kept;
+	} rows[] = {{2, 1, 2}, {3, 1000, 3}, {UINT16_MAX, UINT16_MAX, UINT16_MAX},
+		    {1, 9, 0}, {0, 9, 0},    {9, 0, 0}};
+	struct ibv_cq *made = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	const struct vb_cq *core = ((const struct vb_ibv_cq *)made)->core;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct ibv_modify_cq_attr m = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+					       .moderate = {rows[i].cnt, rows[i].period}};
+
+		assert_int_equal(ibv_modify_cq(made, &m), 0);
+		assert_int_equal(core->mod_cnt, rows[i].cnt_kept);
+		if (rows[i].cnt_kept)
+			assert_int_equal(core->mod_period, rows[i].period * UINT64_C(1000));
+	}
+	assert_int_equal(ibv_destroy_cq(made), 0);
+}
+
 static void srq__entries(void **state)
 {
 	const uint32_t wr = (uint32_t)limit.max_srq_wr, sge = (uint32_t)limit.max_srq_sge;
@@ -379,6 +405,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(mcast__count, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(srq__entries, open_limits, verbs_close),
 	    VERBS_TEST(qp__capabilities_given_are_shown),
+	    VERBS_TEST(modify_cq__count_and_period),
 	    VERBS_TEST(modify_srq__refused_keeps_the_limit),
 	};
 

@@ -256,6 +256,7 @@ static void test_xrc(void **state)
 	assert_int_equal(e.op_own >> 4, MLX5_CQE_RESP_SEND);
 	assert_int_equal(be16toh(e.wqe_counter), index);
 	assert_int_equal(be32toh(e.srqn_uidx), srq->handle);
+	assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, a.end.qp->qp_num);
 	assert_memory_equal(buf + 200000, "to an SRQ", 9);
 	raw_begin(&a);
 	raw_post(&a, MLX5_OPCODE_NOP, SIGNALED, 0);
@@ -293,6 +294,31 @@ static void dc_up(struct ibv_qp *qp, bool is_dci)
 						   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 						   IBV_QP_MAX_QP_RD_ATOMIC),
 				 0);
+}
+
+/* A target may have messages of many QPs: the entry of a message names its sender. Both ends have
+ * one CQ. */
+static void dc_names_its_sender(struct mlx5_wqe_av av, uint32_t dctn, struct ibv_srq *srq)
+{
+	bool received = false;
+	struct raw_srq s;
+
+	srq_show(&s, srq);
+	(void)srq_post(&s, 200000, 100);
+	raw_send_to(&a, av, dctn);
+	raw_inline(&a, "to a DCT", 8);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	for (int i = 0; i < 2; i++) {
+		struct mlx5_cqe64 e = raw_next(&a);
+
+		if (e.op_own >> 4 != MLX5_CQE_RESP_SEND)
+			continue;
+		assert_int_equal(be32toh(e.sop_drop_qpn) & 0xffffff, dctn);
+		assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, a.end.qp->qp_num);
+		received = true;
+	}
+	assert_true(received);
+	assert_memory_equal(buf + 200000, "to a DCT", 8);
 }
 
 /* A WQE of a DCI names the target and its key. */
@@ -348,6 +374,7 @@ static void test_dc(void **state)
 		(void)raw_next_of(&a, MLX5_CQE_REQ, (uint16_t)(at + 1));
 		assert_memory_equal(buf + 100000, &round, sizeof round);
 	}
+	dc_names_its_sender(av, dct->qp_num, srq);
 	assert_int_equal(ibv_destroy_qp(dct), 0);
 	assert_int_equal(ibv_destroy_qp(a.end.qp), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);

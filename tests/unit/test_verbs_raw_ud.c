@@ -139,12 +139,59 @@ static void test_ud_path(void **state)
 	raw_free(&a, &b);
 }
 
+/* An SRQ serves QPs of every kind: the entry of a datagram names the QP that sent it, as on a QP
+ * with receives of its own, and a message of a connection names nobody. IBT-43 */
+static void test_sender_of_each_kind(void **state)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_UD, IBV_QPT_RC, IBV_QPT_UC};
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 16, .max_sge = 1}};
+	struct ibv_srq *srqs[] = {NULL, ibv_create_srq(pd, &init)};
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+
+	(void)state;
+	assert_true(srqs[1] && ah);
+	for (unsigned i = 0; i < 6; i++) {
+		bool is_ud = types[i / 2] == IBV_QPT_UD;
+		struct ibv_sge sge = sge_at(200000, 140);
+		struct ibv_recv_wr recv = {.sg_list = &sge, .num_sge = 1}, *bad;
+		struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+		struct mlx5_cqe64 e;
+
+		a = b = (struct raw_end){.at = 0};
+		a.end = end_new(types[i / 2], NULL, NULL);
+		b.end = end_new(types[i / 2], NULL, srqs[i % 2]);
+		verbs_connect(a.end.qp, b.end.qp, false);
+		raw_show(&a);
+		raw_show(&b);
+		if (is_ud) {
+			wr.wr.ud.ah = ah;
+			wr.wr.ud.remote_qpn = b.end.qp->qp_num;
+			wr.wr.ud.remote_qkey = 0x11111111;
+		}
+		assert_int_equal(srqs[i % 2] ? ibv_post_srq_recv(srqs[1], &recv, &bad)
+					     : ibv_post_recv(b.end.qp, &recv, &bad),
+				 0);
+		post_send(a.end.qp, wr, 0, 100);
+		(void)raw_next(&a);
+		e = raw_next(&b);
+		assert_int_equal(e.op_own >> 4, MLX5_CQE_RESP_SEND);
+		assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, is_ud ? a.end.qp->qp_num : 0);
+		assert_int_equal(be32toh(e.flags_rqpn) >> 28 & 3, is_ud);
+		assert_int_equal(be32toh(e.srqn_uidx), i % 2 ? srqs[1]->handle : 0);
+		raw_free(&a, &b);
+	}
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_srq(srqs[1]), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(test_ud),
 	    RAW_TEST(test_ud_priority),
 	    RAW_TEST(test_ud_path),
+	    RAW_TEST(test_sender_of_each_kind),
 	};
 
 	VERBS_MAIN_OR_SKIP();
