@@ -30,9 +30,10 @@ struct vb_sr_pool {
 struct vb_port_state {
 	struct vb_rto_rules rules;
 	struct vb_cc_settings cc;
-	struct vb_cct_port *cct;     /* NULL: there is none */
-	struct vb_qp *gsi;           /* QP1, or NULL. IBT-99 */
-	struct vb_counters counters; /* where the configuration names none */
+	struct vb_cct_port *cct;           /* NULL: there is none */
+	const struct vb_cc_choice *choice; /* an algorithm in place of DCQCN; NULL: none */
+	struct vb_qp *gsi;                 /* QP1, or NULL. IBT-99 */
+	struct vb_counters counters;       /* where the configuration names none */
 };
 
 struct vb_hca {

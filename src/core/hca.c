@@ -49,6 +49,8 @@ static int config_check(const struct vb_hca_config *c)
 	    c->limits.ooo_pkts > UINT16_MAX || (uint64_t)c->limits.mr + c->limits.mw >= 1u << 24 ||
 	    c->limits.inline_bytes > 4096)
 		return -EINVAL;
+	if (c->choice && (!c->choice->line_rate || vb_cc_algorithm_check(c->choice->algorithm)))
+		return -EINVAL;
 	return vb_recovery_check(&c->recovery, NULL) ? -EINVAL : vb_cc_settings_check(&c->cc, NULL);
 }
 
@@ -73,6 +75,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	for (int i = 0; i <= port_cap; i++) {
 		h->port[i].rules.set = cfg->recovery;
 		h->port[i].cc = cfg->cc;
+		h->port[i].choice = cfg->choice;
 	}
 	vb_list_init(&h->active);
 	vb_list_init(&h->events);

@@ -21,6 +21,7 @@
 #include "core/bad_key.h"
 #include "core/cc/cc.h"
 #include "core/cc/cct.h"
+#include "core/control/choice.h"
 #include "core/recover/settings.h"
 #include "core/refusal.h"
 #include "core/types.h"
@@ -127,6 +128,9 @@ struct vb_hca_config {
 	void *xrc_ctx;
 	struct vb_recovery recovery; /* of every port; zeros: fixed timers, go-back-N */
 	struct vb_cc_settings cc;    /* of every port; zeros: no congestion control */
+	/* An algorithm in place of DCQCN, of every port: it stays where it is as long as the HCA is
+	 * there. NULL: none. */
+	const struct vb_cc_choice *choice;
 	struct vb_trace trace;
 	void *(*alloc)(void *ctx, size_t size); /* zeroed memory or NULL */
 	void (*free)(void *ctx, void *p);
@@ -186,6 +190,12 @@ const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port);
 int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settings *set,
 		       vb_time now);
 const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port);
+/*
+ * The flows of RC QPs and DC initiators that become ready on the port from now on have the
+ * algorithm of @choice, which stays where it is as long as the HCA is there; NULL: none. -EINVAL:
+ * there cannot be such a port, or vb_cc_algorithm_check() refuses the algorithm.
+ */
+int vb_hca_set_port_choice(struct vb_hca *h, uint8_t port, const struct vb_cc_choice *choice);
 /*
  * The same of InfiniBand, where a manager sets it: QPs with indices of their own, and answers to
  * packets with FECN for those without a peer. NULL: there is none, which is how a port begins.

@@ -51,7 +51,7 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 	v->is_acked_once = req->psn_una.v != qp->attr.sq_psn;
 	v->epsn = qp->resp.epsn.v;
 	v->rd_out = req->rd_out;
-	v->window_pkts = req->window.pkts;
+	v->window_pkts = req->window.pkts < VB_CONTROL_PACKETS_MAX ? req->window.pkts : 0;
 	v->is_ramping = req->window.ramp != 0;
 	v->block = req->block;
 	v->rnr_left = req->rnr_left;
@@ -67,6 +67,8 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 	if (vb_cc_has_rate(qp))
 		v->rate_bps = vb_cc_bps((uint32_t)qp->cc.ctl.cc_rate << 8,
 					qp->hca->port[qp->attr.port].cc.cc_clk_hz);
+	else if (qp->cc.flow)
+		v->rate_bps = qp->cc.flow->rate;
 	else if (qp->cc.cct.on && qp->cc.cct.ccti.index)
 		v->rate_bps = vb_cct_rate(qp);
 	if (req->block == VB_BLOCK_PACE)

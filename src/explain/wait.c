@@ -55,7 +55,8 @@ static const struct block {
 			    "The QP's own window is full; it goes on with the next "
 			    "acknowledgement.",
 			    "The window is set by roce_tx_window_en and roce_slow_restart_en "
-			    "(verbena reg, ROCE_ACCL).",
+			    "(verbena reg, ROCE_ACCL), or by an algorithm of congestion control "
+			    "(verbena run --cc).",
 			    VB_RANK_WAITING},
     [VB_BLOCK_RATE] = {"rate", "Congestion control paces it.",
 		       "See 'verbena counters' (rp_cnp_handled): the network marks packets.",

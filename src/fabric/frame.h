@@ -115,6 +115,13 @@ static inline uint32_t vb_address(const struct vb_gid *gid)
 	       gid->b[15];
 }
 
+/* The telemetry that the holder of frames has put @at bytes from the beginning of each. */
+static inline struct vb_telemetry *vb_frame_telemetry(const struct vb_frame *p, uint32_t at)
+{
+	VB_ASSERT_ALL(at >= sizeof *p && at % _Alignof(struct vb_telemetry) == 0);
+	return (struct vb_telemetry *)((uintptr_t)p + at);
+}
+
 /* A hash of what all packets of a flow have in common, so that they take one way. */
 static inline uint32_t vb_flow_hash(uint32_t from, uint32_t to, uint16_t udp_sport)
 {

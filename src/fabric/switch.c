@@ -221,8 +221,22 @@ static VB_APART struct vb_frame *machine_poll_transmit(struct vb_machine *m, uin
 	return vb_switch_poll_transmit(switch_of(m), port, now);
 }
 
-/* With a watchdog, or with marks by the queue that a packet leaves behind: switches without them
- * have no branch for them. */
+/* Adds the hop by which a frame leaves to its telemetry. HPCC, section 4.1 */
+static VB_APART void frame_record(const struct vb_switch *sw, const struct vb_port *out,
+				  struct vb_frame *f, vb_time now)
+{
+	struct vb_telemetry *t = vb_frame_telemetry(f, sw->cfg->telemetry_at);
+
+	if (f->to_group || t->is_return || t->hop_cnt >= VERBENA_CC_HOPS_MAX)
+		return;
+	t->hop[t->hop_cnt++] = (struct verbena_cc_hop){.at = now,
+						       .tx_bytes = out->stats.tx_bytes,
+						       .queue_bytes = out->lane[f->prio].bytes,
+						       .rate = out->rate_bps};
+}
+
+/* With a watchdog, with marks by the queue that a packet leaves behind, or with telemetry: switches
+ * without them have no branch for them. */
 static struct vb_frame *machine_poll_watched(struct vb_machine *m, uint32_t port, vb_time now)
 {
 	struct vb_switch *sw = switch_of(m);
@@ -234,6 +248,8 @@ static struct vb_frame *machine_poll_watched(struct vb_machine *m, uint32_t port
 	f = machine_poll_transmit(m, port, now);
 	if (f && f->kind == VB_FRAME_DATA && sw->cfg->ecn_out >> f->prio & 1)
 		frame_mark(sw, p, f, now);
+	if (f && f->kind == VB_FRAME_DATA && sw->cfg->telemetry_at)
+		frame_record(sw, p, f, now);
 	return f;
 }
 
@@ -291,7 +307,8 @@ int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, str
 	if (kept >= cfg->buffer.bytes)
 		return -EINVAL;
 	*sw = (struct vb_switch){
-	    .machine = {cfg->watchdog || cfg->ecn_out ? &watched_ops : &switch_ops},
+	    .machine = {cfg->watchdog || cfg->ecn_out || cfg->telemetry_at ? &watched_ops
+									   : &switch_ops},
 	    .port = port,
 	    .port_cnt = port_cnt,
 	    .buffer = {.cfg = cfg->buffer, .shared_total = cfg->buffer.bytes - kept},

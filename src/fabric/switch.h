@@ -26,6 +26,9 @@ struct vb_switch_config {
 	/* The watchdog of PFC: a port and priority paused for so long has a pause storm; 0: there
 	 * is none. */
 	vb_dur watchdog;
+	/* Where frames have a struct vb_telemetry, bytes from their beginning: the switch adds a
+	 * record of itself to those of data. 0: they have none. */
+	uint32_t telemetry_at;
 };
 
 /* In a pause storm, which lasts until the other end resumes, packets of the priority are dropped,

@@ -116,7 +116,8 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		    .port[1] = {.active_mtu = sc->load.mtu},
 		    .peer_window_bytes = sc->window_bytes,
 		    .recovery = sc->recovery,
-		    .cc = sc->cc},
+		    .cc = sc->cc,
+		    .choice = sc->choice.algorithm ? &run->choice : NULL},
 	    .cqe = 16, /* the load reserves more */
 	    .packets_max = sc->packets_max,
 	    .carry_data = sc->data,
@@ -124,6 +125,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	    .memory = run->memory,
 	};
 
+	run->choice = sc->choice;
 	c.ib.pkey = pkey;
 	c.hca.limits.rd_atomic = 128;
 	if (watch) {

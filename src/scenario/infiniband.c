@@ -337,6 +337,12 @@ int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_
 		return reader_fail(r, congestion,
 				   "congestion takes marks of Ethernet's switches; those of "
 				   "InfiniBand make none");
+	if (sc->link_kind && congestion && sc->choice.algorithm && sc->choice.algorithm->needs)
+		return reader_fail(
+		    r, congestion,
+		    "algorithm \"%s\" takes marks or records of Ethernet's switches; "
+		    "those of InfiniBand make none",
+		    sc->choice.algorithm->name);
 	if (sc->link_kind && !(transport && reader_member(r, transport, "sl")))
 		sc->load.traffic_class = 0;
 	if ((transport && vb_scenario_check_class(r, transport)) || check_groups(r, root, sc))

@@ -98,6 +98,7 @@ struct vb_scenario {
 	struct vb_load_config load;
 	struct vb_recovery recovery; /* of every adapter; zeros: fixed timers, go-back-N */
 	struct vb_cc_settings cc;    /* of every adapter; zeros: no congestion control */
+	struct vb_cc_choice choice;  /* an algorithm in its place; NULL there: none */
 	uint32_t window_bytes, packets_max;
 	uint32_t pattern_cnt, fault_cnt, link_cnt;
 	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
@@ -119,10 +120,11 @@ struct vb_scenario_run {
 	struct vb_sim_topo topo;
 	struct vb_sim *sim;
 	struct vb_load *load;
-	struct vb_fabric *fabric; /* where the topology is a file's of InfiniBand; else NULL */
-	const struct vb_net *net; /* where it is nodes and links; else NULL */
-	struct vb_net *own_net;   /* the same if it is from a file; else NULL */
-	struct vb_arena *arena;   /* scenario/arena.h */
+	struct vb_cc_choice choice; /* the scenario's, for the adapters */
+	struct vb_fabric *fabric;   /* where the topology is a file's of InfiniBand; else NULL */
+	const struct vb_net *net;   /* where it is nodes and links; else NULL */
+	struct vb_net *own_net;     /* the same if it is from a file; else NULL */
+	struct vb_arena *arena;     /* scenario/arena.h */
 	struct vb_sim_memory memory;
 	struct vb_size_dist *sizes[VB_LOAD_PATTERNS_MAX]; /* of patterns, from files; or NULL */
 	struct vb_flows *flows[VB_LOAD_PATTERNS_MAX];     /* the same */

@@ -426,7 +426,8 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 	}
 	bad = reader_map(r, root, scenario_keys, sc);
 	if (!bad)
-		bad = vb_scenario_read_congestion(r, root, &sc->cc, sc->topology.cable.rate_bps);
+		bad = vb_scenario_read_congestion(r, root, &sc->cc, &sc->choice,
+						  sc->topology.cable.rate_bps);
 	if (bad)
 		return bad;
 	bad = vb_scenario_check_link(r, root, sc);

@@ -53,6 +53,8 @@ enum vb_verdict vb_nic_frame_take(struct vb_nic *nic, const struct vb_frame *f, 
 	struct vb_rx rx = vb_frame_rx(f);
 	enum vb_verdict v;
 
+	if (nic->group->telemetry_at)
+		rx.telemetry = vb_frame_telemetry(f, nic->group->telemetry_at);
 	vb_count(c, VB_COUNTER_port_rcv_packets);
 	vb_count_add(c, VB_COUNTER_port_rcv_data, (f->len + VB_ICRC_LEN) / 4);
 	v = vb_hca_handle_packet(nic->hca, &rx, now);
@@ -80,6 +82,19 @@ static bool frame_goes_out(const struct vb_nic *nic, const struct vb_frame *f)
 	       (f->to - nic->group->address < nic->group->cnt && f->to != nic->address);
 }
 
+/* A frame leaves without records, or with those that it returns, and takes their bytes on the wire.
+ */
+static void telemetry_begin(const struct vb_nic *nic, struct vb_frame *f,
+			    const struct vb_telemetry *returned)
+{
+	struct vb_telemetry *t = vb_frame_telemetry(f, nic->group->telemetry_at);
+
+	t->hop_cnt = t->is_return = 0;
+	if (returned)
+		*t = *returned;
+	f->frame_len += VB_TELEMETRY_BYTES;
+}
+
 struct vb_frame *vb_nic_fetch(struct vb_nic *nic, vb_time now)
 {
 	struct vb_tx_batch *b = &nic->group->batch;
@@ -96,6 +111,8 @@ struct vb_frame *vb_nic_fetch(struct vb_nic *nic, vb_time now)
 	if (!f)
 		return NULL;
 	vb_frame_fill(f, &b->pkt[VB_TX_BATCH_PKTS - 1], nic->group->carry_data);
+	if (nic->group->telemetry_at)
+		telemetry_begin(nic, f, b->pkt[VB_TX_BATCH_PKTS - 1].telemetry);
 	vb_count(&nic->counters, VB_COUNTER_port_xmit_packets);
 	vb_count_add(&nic->counters, VB_COUNTER_port_xmit_data, (f->len + VB_ICRC_LEN) / 4);
 	/* A packet to a group also goes to the members of this host. IBA 10.5.2 */

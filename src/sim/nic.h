@@ -16,7 +16,8 @@
 /* The state that the NICs of a fabric share. */
 struct vb_nic_group {
 	struct vb_frame_pool *pool;
-	bool carry_data; /* payloads have bytes */
+	bool carry_data;       /* payloads have bytes */
+	uint32_t telemetry_at; /* frames have telemetry there, as switches have it; 0: none */
 	/* Of NICs: the first address, and how many there are; of InfiniBand LIDs, those of routers
 	 * among them. */
 	uint32_t address, cnt;

@@ -6,6 +6,7 @@
 #ifndef VB_WIRE_PACKET_H
 #define VB_WIRE_PACKET_H
 
+#include "base/telemetry.h"
 #include "wire/hdr.h"
 #include "wire/path.h"
 
@@ -21,6 +22,7 @@ struct vb_rx {
 	 * opcode's headers have. Others may write here while the packet is handled. NULL: absent,
 	 * or behind the headers. */
 	const uint8_t *body;
+	const struct vb_telemetry *telemetry; /* NULL: there is none */
 };
 
 /* Bytes of a packet that are there. */
@@ -51,8 +53,9 @@ struct vb_seg {
 /* A packet to send. Headers are copied, payload is borrowed. */
 struct vb_tx {
 	const struct vb_path *path;
-	const struct vb_seg *seg; /* payload, seg_cnt runs */
-	uint32_t payload_len;     /* sum of the runs, without pad */
+	const struct vb_seg *seg;             /* payload, seg_cnt runs */
+	const struct vb_telemetry *telemetry; /* that an ACK returns; NULL: none */
+	uint32_t payload_len;                 /* sum of the runs, without pad */
 	uint8_t seg_cnt;
 	uint8_t pad; /* zero bytes to append behind the payload, 0...3 */
 	uint8_t hdr_len;

@@ -269,7 +269,7 @@ static void transmit(struct counting *c, struct end *e)
 
 static void handle(struct counting *c, struct end *e, struct net_packet *p)
 {
-	struct vb_rx rx = {p->bytes, p->len, p->len, &p->path, NULL};
+	struct vb_rx rx = {.pkt = p->bytes, .len = p->len, .avail = p->len, .path = &p->path};
 
 	CHECK(&c->w, vb_hca_handle_packet(e->host->hca, &rx, c->w.now) < VB_VERDICT_CNT);
 	memset(p->bytes, 0xee, p->len);

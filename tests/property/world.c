@@ -304,7 +304,8 @@ void world_step(struct world *w)
 	if (w->any_recovery && vb_rng_below(&w->settings_rng, 500) == 0)
 		settings_change(w);
 	while ((p = net_take(&w->net, w->now))) {
-		struct vb_rx rx = {p->bytes, p->len, p->len, &p->path, NULL};
+		struct vb_rx rx = {
+		    .pkt = p->bytes, .len = p->len, .avail = p->len, .path = &p->path};
 		struct host *h = &w->host[p->dst];
 
 		CHECK(w, vb_hca_handle_packet(h->hca, &rx, w->now) < VB_VERDICT_CNT);

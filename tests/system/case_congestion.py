@@ -57,6 +57,32 @@ def _(context):
         raise Failure(f"{c['retransmitted_packets']} of {c['port_xmit_packets']} packets were sent again")
 
 
+@case("congestion.algorithms", 120)
+def _(context):
+    """Algorithms behind verbena/cc.h in place of DCQCN: each moves the data of an incast, and next to nothing is sent twice."""
+    host = context.machine.a
+    text = settings(context, "algorithm=timely,t-low=200us,t-high=2ms,step=100Mbps")
+    own = os.path.join(context.build, "tests", "unit", "libcc_object.so")
+    for cc in ("swift,base-target=300us", text, "fixed,window=64kB", "dctcp", own + ",window=64kB"):
+        counters = Counters(context, host)
+        incast(context, host, 4, 60, cc)
+        c = counters.done()
+        if c["port_xmit_packets"] < 4 * 60 * 16 or c["retransmitted_packets"] * 100 > c["port_xmit_packets"] or c["np_cnp_sent"]:
+            raise Failure(f"{cc}: {c['retransmitted_packets']} of {c['port_xmit_packets']} packets were sent again, "
+                          f"{c['np_cnp_sent']} CNPs")
+
+
+@case("congestion.algorithms_refused")
+def _(context):
+    """Algorithms that cannot be used, by name and as objects: the reason, and no program."""
+    for cc, why in (("hpcc", "only the simulator has these"), ("swift,speed=5", "'speed=5' is no parameter of the algorithm"),
+                    ("swift,base-target=5", "'base-target=5' is a time from 1ns to 10s"), ("/none.so", "'/none.so' cannot be read"),
+                    ("quick", "is no file, no algorithm, and no preset")):
+        done = subprocess.run([context.verbena, "run", "--cc", cc, "--", "echo", "ran"], capture_output=True, text=True, timeout=20)
+        if done.returncode not in (2, 125) or why not in done.stderr or "ran" in done.stdout:
+            raise Failure(f"--cc {cc}: status {done.returncode}, {done.stderr}")
+
+
 @case("congestion.own_queue_marks", 90)
 def _(context):
     """A receive queue that marks early slows its senders down by CNPs, and nobody is left behind. CC-03"""

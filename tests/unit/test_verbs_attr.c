@@ -445,7 +445,8 @@ static void ece__of_an_extension(void **state)
 	static const uint32_t given[] = {UINT32_MAX, 2, 1, 0}, left[] = {1, 0, 1, 0};
 	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
 	struct vb_ibv_context *c = vb_ibv_ctx(ctx);
-	bool *forced = &vb_engine_hca(c->engine)->rules[c->port].set.selective_repeat_forced_en;
+	bool *forced =
+	    &vb_engine_hca(c->engine)->port[c->port].rules.set.selective_repeat_forced_en;
 	const bool was = *forced;
 	struct ibv_ece ece;
 

@@ -12,6 +12,7 @@
 #include "node/engine/engine.h"
 #include "node/shared/shm.h"
 #include "node/subnet/client.h"
+#include "plugin/plugin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -257,7 +258,51 @@ static int set_dc(const struct vb_cmd *cmd, const char *name)
 	return setenv("VERBENA_DC", name, 1) ? EXIT_SELF : 0;
 }
 
-/* Congestion control: the name of a preset, or a file. */
+static int export_congestion(const struct vb_cmd *cmd, const char *arg, const char *text)
+{
+	if (strlen(text) >= VB_ENGINE_CC_TEXT_MAX) {
+		vb_cmd_error(cmd, "--cc '%s': more than %d characters of settings", arg,
+			     VB_ENGINE_CC_TEXT_MAX - 1);
+		return EXIT_SELF;
+	}
+	return setenv("VERBENA_CC", text, 1) ? EXIT_SELF : 0;
+}
+
+/* Congestion control by an algorithm, which @text names. It fails here and not in the program. */
+static int set_algorithm(const struct vb_cmd *cmd, const char *arg, const char *text)
+{
+	struct vb_cc_choice choice;
+	char why[768];
+
+	if (vb_plugin_read_choice(text, UINT64_C(100000000000), &choice, why, sizeof why)) {
+		vb_cmd_error(cmd, "--cc '%s': %s", arg, why);
+		return EXIT_SELF;
+	}
+	if (choice.algorithm->needs & VERBENA_CC_NEEDS_INT) {
+		vb_cmd_error(cmd,
+			     "--cc '%s': it needs switches that add records of themselves: only "
+			     "the simulator has these",
+			     arg);
+		return EXIT_SELF;
+	}
+	return export_congestion(cmd, arg, text);
+}
+
+/* @arg is PATH.so, with parameters behind a comma: the text that names this object from anywhere.
+ */
+static bool names_object(const char *arg, char *text, size_t size)
+{
+	size_t len = strcspn(arg, ",");
+	char path[PATH_MAX], full[PATH_MAX];
+
+	if (len < 4 || len >= sizeof path || memcmp(arg + len - 3, ".so", 3) != 0)
+		return false;
+	snprintf(path, sizeof path, "%.*s", (int)len, arg);
+	snprintf(text, size, "object=%s%s", realpath(path, full) ? full : path, arg + len);
+	return true;
+}
+
+/* Congestion control: the name of a preset or of an algorithm, a shared object, or a file. */
 static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 {
 	static char text[VB_REG_FILE_BYTES_MAX + 1];
@@ -265,15 +310,23 @@ static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 	struct vb_cc_settings set;
 	bool is_preset = false;
 
+	if (vb_plugin_is_choice(arg))
+		return set_algorithm(cmd, arg, arg);
+	if (names_object(arg, text, sizeof text))
+		return set_algorithm(cmd, arg, text);
 	for (int i = 0; vb_cc_presets[i]; i++)
 		is_preset |= strcmp(arg, vb_cc_presets[i]) == 0;
 	if (is_preset)
 		snprintf(text, sizeof text, "%s", arg);
 	else if (access(arg, R_OK) && !strchr(arg, '/'))
-		return vb_cmd_usage(cmd, "--cc '%s' is no file, and no preset either: that %s", arg,
-				    vb_cc_preset_rule);
+		return vb_cmd_usage(cmd,
+				    "--cc '%s' is no file, no algorithm, and no preset either: "
+				    "that %s",
+				    arg, vb_cc_preset_rule);
 	else if (vb_reg_read_fields(cmd, arg, text))
 		return EXIT_SELF;
+	if (vb_plugin_is_choice(text))
+		return set_algorithm(cmd, arg, text);
 	if (vb_cc_parse(text, UINT64_C(100000000000), &set, &fault)) {
 		if (fault.len)
 			vb_cmd_error(cmd, "--cc '%s': '%.*s' %s", arg, (int)fault.len,
@@ -283,12 +336,7 @@ static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 				     fault.field ? fault.field : "the text", fault.what);
 		return EXIT_SELF;
 	}
-	if (strlen(text) >= VB_ENGINE_CC_TEXT_MAX) {
-		vb_cmd_error(cmd, "--cc '%s': more than %d characters of settings", arg,
-			     VB_ENGINE_CC_TEXT_MAX - 1);
-		return EXIT_SELF;
-	}
-	return setenv("VERBENA_CC", text, 1) ? EXIT_SELF : 0;
+	return export_congestion(cmd, arg, text);
 }
 
 /* The program sees the device of the node, and no other. Asked here, so that it fails here. */

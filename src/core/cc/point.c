@@ -76,8 +76,9 @@ void vb_cc_refresh(struct vb_qp *qp)
 	uint8_t dscp = qp->attr.path.traffic_class & ~VB_ECN_MASK;
 
 	vb_cct_refresh(qp);
-	qp->cc.on = (acts && is_paced(qp)) || qp->cc.sq_arb_mask || qp->cc.cct.on;
-	qp->cc.ect = set->ecn_en && is_paced(qp);
+	qp->cc.on =
+	    (acts && is_paced(qp)) || qp->cc.sq_arb_mask || qp->cc.cct.on || qp->cc.flow != NULL;
+	qp->cc.ect = (set->ecn_en && is_paced(qp)) || vb_flow_is_marked(qp);
 	qp->cc.data_path = with_class(qp, dscp | VB_ECN_ECT0);
 	/* As adapters send it: a queue that drops what it may not mark shall not drop CNPs. */
 	qp->cc.cnp_path = with_class(qp, (uint8_t)(set->np_cnp_dscp << 2 | VB_ECN_ECT0));
@@ -87,6 +88,8 @@ void vb_cc_refresh(struct vb_qp *qp)
 void vb_cc_start(struct vb_qp *qp, vb_time now)
 {
 	vb_cc_reset(&qp->cc.ctl, qp_settings(qp), now);
+	if (is_paced(qp))
+		vb_flow_start(qp, now);
 	qp->cc.cnp_due = 0;
 	qp->cc.cnp_at = 0;
 	vb_cc_refresh(qp);
@@ -160,6 +163,15 @@ int vb_hca_set_port_cct(struct vb_hca *h, uint8_t port, const struct vb_cct_rule
 	for (uint32_t i = 0; i < h->qp_cap; i++)
 		qp_follow(h->qp[i], port);
 	qp_follow(h->port[port].gsi, port);
+	return 0;
+}
+
+int vb_hca_set_port_choice(struct vb_hca *h, uint8_t port, const struct vb_cc_choice *choice)
+{
+	if (port < 1 || port > h->cfg.port_cap ||
+	    (choice && (!choice->line_rate || vb_cc_algorithm_check(choice->algorithm))))
+		return -EINVAL;
+	h->port[port].choice = choice;
 	return 0;
 }
 
@@ -300,7 +312,7 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 			}
 		}
 	}
-	if (!vb_cc_is_early(qp, now))
+	if (!vb_cc_is_early(qp, now) && !(qp->cc.flow && vb_flow_is_early(qp, now)))
 		return false;
 	req->block = VB_BLOCK_RATE;
 	return true;
@@ -312,6 +324,8 @@ bool vb_cc_asks(const struct vb_qp *qp)
 	uint32_t apart = qp->ack_every * (qp->mtu + VB_HDR_MAX); /* of two that ask */
 
 	if (qp->cc.cct.on && vb_cct_asks(qp))
+		return true;
+	if (qp->cc.flow && vb_control_exceeds(qp->cc.flow, apart, qp->rto.timeout / 4))
 		return true;
 	return vb_cc_limits(set) &&
 	       vb_limiter_exceeds(&qp->cc.ctl, set, apart, qp->rto.timeout / 4);
@@ -335,6 +349,7 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 		if (qp->ops->is_with && !qp->ops->is_with(channel, from))
 			continue;
 		handled |= vb_cct_becn(channel, from, now);
+		handled |= channel->cc.flow && vb_flow_cnp(channel, now);
 		handled |=
 		    is_paced(channel) && vb_cc_on_cnp(&channel->cc.ctl, qp_settings(channel), now);
 		cc = &channel->cc.ctl;
@@ -379,6 +394,8 @@ void vb_cc_take_mark(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb
 	bool by_lid = vb_path_has_lid(from);
 
 	if (!part || (by_lid && qp->ops->transport == VB_TRANSPORT_UD))
+		return;
+	if (part->cc.flow && vb_flow_takes_mark(part, hdr))
 		return;
 	if (by_lid && hdr->becn)
 		(void)vb_cct_becn(part, from, now);

@@ -11,6 +11,7 @@
 #include "base/cold.h"
 #include "core/cc/cc.h"
 #include "core/cc/cct.h"
+#include "core/control/flow.h"
 #include "wire/hdr.h"
 #include "wire/packet.h"
 
@@ -24,6 +25,7 @@ struct vb_cc_point {
 	bool sq_arb_mask;
 	uint32_t cnp_due;
 	struct vb_path *spread;  /* NULL, or see point.c. Each request that leaves asks */
+	struct vb_control *flow; /* an algorithm in place of DCQCN; NULL: none */
 	vb_time cnp_at;          /* no CNP before that */
 	struct vb_cct_point cct; /* of InfiniBand */
 	struct vb_path data_path, cnp_path;

@@ -44,6 +44,8 @@ void vb_rate_count_request(struct vb_qp *qp, const struct vb_tx *tx, vb_time now
 {
 	if (qp->cc.on)
 		vb_cc_sent(qp, tx, now);
+	if (qp->cc.flow)
+		vb_flow_sent(qp, tx, now);
 	if (qp->pace.kbps)
 		vb_pace_sent(qp, vb_tx_wire_len(tx), now);
 }

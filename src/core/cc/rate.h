@@ -55,6 +55,47 @@ static inline const struct vb_path *vb_rate_response_path(const struct vb_qp *qp
 	return qp->cc.ect ? &qp->cc.data_path : NULL;
 }
 
+/* An answer of the responder has come, and is accepted. It acknowledges the PSNs from @from to
+ * psn_una - 1. */
+static inline void vb_rate_hear(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx)
+{
+	if (qp->cc.flow)
+		vb_flow_hear(qp, hdr, rx);
+}
+
+static inline void vb_rate_progressed(struct vb_qp *qp, struct vb_psn from, vb_time now)
+{
+	if (qp->cc.flow)
+		vb_flow_progressed(qp, from, now);
+}
+
+/* Packets are missing, @why; a sequence error that sends nothing again is VB_REWIND_NAK too. */
+static inline void vb_rate_lost(struct vb_qp *qp, enum vb_rewind_why why, vb_time now)
+{
+	if (qp->cc.flow)
+		vb_flow_lost(qp, why, now);
+}
+
+/* A timer of the QP has fired. */
+static inline void vb_rate_tick(struct vb_qp *qp, vb_time now)
+{
+	if (qp->cc.flow)
+		vb_flow_tick(qp, now);
+}
+
+/* A request has come, and is carried out. The ACK @hdr, in @tx, leaves. */
+static inline void vb_rate_take_data(struct vb_qp *qp, const struct vb_rx *rx)
+{
+	if (qp->cc.flow && rx->telemetry)
+		vb_control_take_data(qp->cc.flow, false, rx->telemetry);
+}
+
+static inline void vb_rate_ack_left(struct vb_qp *qp, struct vb_tx *tx, struct vb_hdr *hdr)
+{
+	if (qp->cc.flow)
+		vb_flow_return(qp, tx, hdr);
+}
+
 /* Sends the notifications of congestion that are due; true: there is no room for all. */
 static inline bool vb_rate_notify(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop,
 				  vb_time now)

@@ -66,6 +66,17 @@ void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps)
 	};
 }
 
+void vb_cc_settings_notify(struct vb_cc_settings *s)
+{
+	*s = (struct vb_cc_settings){
+	    .cc_clk_hz = PAPER_CLK_HZ,
+	    .np_en = true,
+	    .np_min_cnp_us = 50,
+	    .np_cnp_dscp = 48,
+	    .ecn_en = true,
+	};
+}
+
 static const char *const clamp_names[] = {"always", "after-increase", "after-bytes"};
 static const char *const alpha_names[] = {"active", "always"};
 static const char *const cut_names[] = {"at-once", "periodic"};

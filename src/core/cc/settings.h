@@ -103,6 +103,10 @@ struct vb_cc_settings {
  * 1, but for tx_wqe_ost_limit_en, as the paper bounds a flow by its rate alone. facts D-03 */
 void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps);
 
+/* The notification point of the paper alone: packets leave as ECT(0), and marks draw CNPs, for an
+ * algorithm that takes these in place of the reaction point. */
+void vb_cc_settings_notify(struct vb_cc_settings *s);
+
 /* Units nearest to a rate, 8 fraction bits; saturates at 24 bits. */
 uint32_t vb_cc_units_q8(uint64_t rate_bps, uint32_t clk_hz);
 /* bit/s of a rate in units with 8 fraction bits. */

@@ -2,6 +2,8 @@
 /* Reading the settings of congestion control. See text.h. */
 #include "core/cc/text.h"
 
+#include "core/control/number.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -19,16 +21,11 @@ const char *const vb_cc_presets[] = {
 };
 const char vb_cc_preset_rule[] = "is off, paper, hardware, firmware-rate or firmware-only";
 
-static bool is_word(const char *word, const char *text, size_t len)
-{
-	return strlen(word) == len && memcmp(word, text, len) == 0;
-}
-
 static int find_word(const char *const *words, int cnt, const char *text, size_t len)
 {
 	int i = 0;
 
-	while (i < cnt && !is_word(words[i], text, len))
+	while (i < cnt && !vb_word_is(words[i], text, len))
 		i++;
 	return i < cnt ? i : -1;
 }
@@ -65,45 +62,9 @@ int vb_cc_draft_begin(struct vb_cc_draft *d, const char *name, size_t len, uint6
 const struct vb_cc_field *vb_cc_field_find(const char *name, size_t len)
 {
 	for (unsigned i = 0; i < vb_cc_field_cnt; i++)
-		if (is_word(vb_cc_fields[i].name, name, len))
+		if (vb_word_is(vb_cc_fields[i].name, name, len))
 			return &vb_cc_fields[i];
 	return NULL;
-}
-
-/* A decimal number, of which the unit is left in *text. */
-static bool read_decimal(const char **text, size_t *len, uint64_t *mantissa, uint64_t *divisor)
-{
-	bool digits = false, point = false;
-
-	*mantissa = 0;
-	*divisor = 1;
-	for (; *len; ++*text, --*len) {
-		char c = **text;
-
-		if (c == '.' && !point) {
-			point = true;
-			continue;
-		}
-		if (c < '0' || c > '9')
-			break;
-		if (*mantissa > UINT64_MAX / 100 || *divisor > UINT64_MAX / 100)
-			return false;
-		*mantissa = *mantissa * 10 + (uint64_t)(c - '0');
-		*divisor *= point ? 10 : 1;
-		digits = true;
-	}
-	return digits;
-}
-
-static uint64_t rate_unit(const char *unit, size_t len)
-{
-	static const char *const names[] = {"bps", "kbps", "Mbps", "Gbps", "Tbps"};
-	uint64_t factor = 1;
-
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++, factor *= 1000)
-		if (is_word(names[i], unit, len))
-			return factor;
-	return 0;
 }
 
 static int put_number(struct vb_cc_draft *d, const struct vb_cc_field *f, const char *value,
@@ -112,10 +73,10 @@ static int put_number(struct vb_cc_draft *d, const struct vb_cc_field *f, const 
 	bool is_rate = f->kind == VB_CC_RATE || f->kind == VB_CC_STEP;
 	uint64_t m, divisor, factor;
 
-	if (!read_decimal(&value, &len, &m, &divisor))
+	if (!vb_number_read(&value, &len, &m, &divisor))
 		return -EINVAL;
 	if (len) {
-		factor = is_rate ? rate_unit(value, len) : 0;
+		factor = is_rate ? vb_unit_factor(vb_units_rate, value, len) : 0;
 		if (factor == 0 || m > UINT64_MAX / factor || m * factor / divisor == 0 ||
 		    m * factor / divisor > RATE_MAX_BPS)
 			return -EINVAL;

@@ -329,6 +329,8 @@ static void enter_rts(struct vb_qp *qp, enum vb_qp_state from, vb_time now)
 
 		qp->req.psn_post = qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = psn;
 		vb_window_reset(&qp->req.window, vb_qp_rules(qp), qp->mtu, psn, now);
+		if (qp->cc.flow)
+			vb_window_control(&qp->req.window, qp->cc.flow->window, qp->cc.flow->every);
 		if (qp->sr)
 			qp->hca->repeat->rewound(qp); /* its account begins with that PSN */
 	}

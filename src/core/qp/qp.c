@@ -261,6 +261,7 @@ void vb_qp_free_memory(struct vb_qp *qp)
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->cc.spread);
 	vb_free(h, qp->cc.cct.notes);
+	vb_free(h, qp->cc.flow);
 	vb_free(h, qp->mig);
 	vb_free(h, qp->openers);
 	vb_free(h, qp->resp.rwqe);
@@ -377,6 +378,7 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 				       .port = qp->type == VB_QPT_GSI ? qp->attr.port : (uint8_t)0};
 	vb_free(qp->hca, qp->cc.spread);
 	vb_free(qp->hca, qp->cc.cct.notes);
+	vb_free(qp->hca, qp->cc.flow);
 	qp->cc = (struct vb_cc_point){.ctl.dfx = qp->cc.ctl.dfx};
 	qp->pace = (struct vb_pace){0};
 	qp->rto.attr_extended = 0;

@@ -75,8 +75,8 @@ static inline struct vb_run *next_repeat(const struct vb_qp *qp)
 }
 
 /* The acknowledgement of @psn: an ACK with credits or a NAK. */
-static void emit_ack(const struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome,
-		     struct vb_psn psn, uint32_t msn)
+static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, struct vb_psn psn,
+		     uint32_t msn)
 {
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, VB_OP_ACK, psn);
@@ -86,6 +86,7 @@ static void emit_ack(const struct vb_qp *qp, struct vb_tx_batch *b, uint8_t synd
 	hdr.aeth.syndrome = syndrome;
 	hdr.aeth.msn = msn & VB_PSN_MASK;
 	hdr.selective = qp->sr && qp->hca->repeat->speaks(qp);
+	vb_rate_ack_left(qp, tx, &hdr);
 	vb_tx_finish(tx, &hdr);
 	if (syndrome == VB_NAK_PSN_SEQ && report_is_due(qp))
 		qp->hca->repeat->report(qp, tx);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Going back is moving psn_nxt to psn_una: what is behind it leaves again. IBA 9.7.5.2.1 */
 #include "base/assert.h"
+#include "core/cc/rate.h"
 #include "core/rc/rc.h"
 
 void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
@@ -13,6 +14,7 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 	VB_ASSERT_ALL(qp->ops->is_acked);
 	if (why != VB_REWIND_RNR)
 		vb_req_slow_restart(qp, now);
+	vb_rate_lost(qp, (enum vb_rewind_why)why, now);
 	if (qp->ops->req)
 		qp->ops->req->rewound(qp, (enum vb_rewind_why)why);
 	if (qp->sr)

@@ -6,6 +6,7 @@
  * were sent and are not yet acknowledged. IBA 9.7.5, 9.7.6, 9.9.2
  */
 #include "base/assert.h"
+#include "core/cc/rate.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -131,8 +132,10 @@ static void on_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_r
 
 	if (syndrome == VB_NAK_PSN_SEQ) {
 		vb_qp_count(qp, VB_COUNTER_packet_seq_err);
-		if (qp->sr && qp->hca->repeat->reported(qp, hdr, rx, now))
+		if (qp->sr && qp->hca->repeat->reported(qp, hdr, rx, now)) {
+			vb_rate_lost(qp, VB_REWIND_NAK, now);
 			return;
+		}
 		if (!vb_psn_eq(qp->req.psn_nxt, qp->req.psn_una))
 			vb_req_retry(qp, now, VB_REWIND_NAK);
 		return;
@@ -321,6 +324,7 @@ enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 	}
 	if (qp->sr)
 		qp->hca->repeat->accepted(qp, hdr);
+	vb_rate_hear(qp, hdr, rx);
 	if (op != VB_OP_ACK)
 		return recv_response(qp, hdr, rx, now);
 	return class == VB_SYNDROME_ACK ? recv_ack(qp, hdr, now) : recv_nak(qp, hdr, rx, now);

@@ -5,6 +5,7 @@
  * answer. IBA 9.7.4, 9.9.3
  */
 #include "base/assert.h"
+#include "core/cc/rate.h"
 #include "core/denial.h"
 #include "core/obj/mw.h"
 #include "core/qp/pkey.h"
@@ -318,6 +319,7 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 	bool owed = vb_resp_owes_nak(&qp->resp);
 	enum vb_verdict verdict;
 
+	vb_rate_take_data(qp, rx);
 	if (qp->sr && hdr->selective)
 		qp->hca->repeat->heard(qp);
 	if (ahead > 0)

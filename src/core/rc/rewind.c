@@ -5,6 +5,7 @@
  * moving psn_nxt to psn_una. IBA 9.7.6.1.3, 9.7.5.2.1
  */
 #include "base/assert.h"
+#include "core/cc/rate.h"
 #include "core/dc/dc.h"
 #include "core/qp/apm.h"
 #include "core/rc/rc.h"
@@ -102,6 +103,8 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 			qp->req.state = VB_REQ_ACTIVE;
 		if (t == VB_TIMER_LINGER)
 			qp->ops->req->lingered(qp);
+		if (t == VB_TIMER_PACE)
+			vb_rate_tick(qp, now);
 		vb_sched_activate(qp);
 		return;
 	}
@@ -137,6 +140,7 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 		req->psn_nxt = req->psn_una;
 		qp->sq.nxt = qp->sq.head;
 	}
+	vb_rate_progressed(qp, from, now);
 	if (vb_window_grow(&req->window, vb_psn_span(from, req->psn_una)))
 		vb_req_trace_ramp(qp, VB_RAMP_END, now);
 	vb_timer_stop(qp, VB_TIMER_ACK);

@@ -14,6 +14,18 @@ static void window_update(struct vb_window *w)
 {
 	VB_ASSERT_ALL(w->ramp == 0 || w->ramp < w->ramp_end);
 	w->pkts = w->ramp && (!w->bound || w->ramp < w->bound) ? w->ramp : w->bound;
+	if (w->control && (!w->pkts || w->control < w->pkts))
+		w->pkts = w->control;
+	w->asks = w->every && w->every < w->pkts / 4 ? w->every : w->pkts / 4;
+}
+
+void vb_window_control(struct vb_window *w, uint32_t pkts, uint32_t every)
+{
+	if (w->control == pkts && w->every == every)
+		return;
+	w->control = pkts;
+	w->every = every;
+	window_update(w);
 }
 
 void vb_window_adopt(struct vb_window *w, const struct vb_rto_rules *rules, uint32_t mtu)

@@ -2,7 +2,8 @@
 /*
  * How many packets a QP may have in flight: a fixed bound (roce_tx_window_en), and a ramp that
  * starts small after a retransmission or a pause and doubles with each round trip
- * (roce_slow_restart_en, roce_slow_restart_idle_en). The smaller of the two holds.
+ * (roce_slow_restart_en, roce_slow_restart_idle_en), and the window of an algorithm of congestion
+ * control. The smallest of them holds.
  *
  * A bound needs acknowledgements: while there is one, the requester asks for an ACK at least every
  * quarter of it, so that the window always opens again. REG-07
@@ -19,6 +20,9 @@ struct vb_window {
 	uint32_t bound;      /* roce_tx_window_en; 0: none */
 	uint32_t ramp;       /* slow restart: the present bound; 0: full speed */
 	uint32_t ramp_end;   /* ... that ends it */
+	uint32_t control;    /* of an algorithm of congestion control; 0: none */
+	uint32_t every;      /* packets from one that asks for an ACK to the next, at most */
+	uint32_t asks;       /* ... in force, with a bound */
 	uint32_t epoch;      /* of the rules that bound follows */
 	struct vb_psn asked; /* with a bound: one past the last packet that asked for an ACK */
 	vb_time idle_since;  /* nothing in flight since; VB_NEVER: something is */
@@ -30,6 +34,10 @@ void vb_window_reset(struct vb_window *w, const struct vb_rto_rules *rules, uint
 
 /* Adopts changed settings. */
 void vb_window_adopt(struct vb_window *w, const struct vb_rto_rules *rules, uint32_t mtu);
+
+/* An algorithm of congestion control bounds the packets in flight to @pkts (0: it is gone), and has
+ * ACKs asked for every @every packets (0: as often as the bound needs). */
+void vb_window_control(struct vb_window *w, uint32_t pkts, uint32_t every);
 
 /* Begins a ramp towards @pkts in flight. False: there is nothing to ramp to. */
 bool vb_window_ramp(struct vb_window *w, const struct vb_rto_rules *rules, uint32_t mtu,
@@ -58,7 +66,7 @@ static inline bool vb_window_is_full(const struct vb_window *w, struct vb_psn un
 /* Whether the packet at @psn has to ask for an ACK. */
 static inline bool vb_window_asks(const struct vb_window *w, struct vb_psn psn)
 {
-	return w->pkts && vb_psn_diff(psn, w->asked) >= (int32_t)(w->pkts / 4) - 1;
+	return w->pkts && vb_psn_diff(psn, w->asked) >= (int32_t)w->asks - 1;
 }
 
 #endif

@@ -14,6 +14,7 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	VB_ASSERT(b->cnt <= VB_TX_BATCH_PKTS);
 	tx->path = &qp->attr.path;
 	tx->seg = &b->seg[b->seg_cnt];
+	tx->telemetry = NULL;
 	tx->payload_len = 0;
 	tx->seg_cnt = 0;
 	tx->pad = 0;

@@ -9,6 +9,7 @@
 #include "node/engine/priv.h"
 
 #include "core/cc/text.h"
+#include "plugin/plugin.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -107,6 +108,25 @@ static void answer_marks(struct vb_engine *e)
 	}
 }
 
+/* Flows of device @i have the algorithm that this process was started with; its notification point
+ * works for that if it needs one. */
+static void follow_choice(struct vb_engine *e, uint32_t i)
+{
+	struct vb_cc_choice *c = &e->cc.choice[i + 1];
+	struct vb_cc_settings set;
+
+	if (c->line_rate == speed_bps(&e->devices.device[i]))
+		return;
+	*c = e->cc.choice[0];
+	c->line_rate = speed_bps(&e->devices.device[i]);
+	c->keep = LIVE_BURST_NS;
+	(void)vb_hca_set_port_choice(e->hca, (uint8_t)(i + 1), c);
+	if (!(c->algorithm->needs & VERBENA_CC_NEEDS_CNP))
+		return;
+	vb_cc_settings_notify(&set);
+	(void)vb_engine_set_cc(e, (uint8_t)(i + 1), &set);
+}
+
 void vb_engine_follow_cc(struct vb_engine *e)
 {
 	struct vb_cc_text_fault fault;
@@ -114,6 +134,9 @@ void vb_engine_follow_cc(struct vb_engine *e)
 	uint64_t own = 0;
 
 	answer_marks(e);
+	for (uint32_t i = 0; e->cc.choice[0].algorithm && i < VB_DEVICES_MAX; i++)
+		if (e->devices.device[i].ifindex)
+			follow_choice(e, i);
 	for (uint32_t i = 0; e->cc.own[0] && i < VB_DEVICES_MAX; i++) {
 		const struct vb_device *d = &e->devices.device[i];
 
@@ -125,6 +148,27 @@ void vb_engine_follow_cc(struct vb_engine *e)
 			own |= UINT64_C(1) << i;
 	}
 	__atomic_store_n(&e->broker.shm->own_cc, own, __ATOMIC_RELAXED);
+}
+
+/* The text of VERBENA_CC names an algorithm. */
+static int open_choice(struct vb_engine *e, const char *text, char *why, size_t why_size)
+{
+	char reason[512];
+	int err =
+	    vb_plugin_read_choice(text, UNKNOWN_SPEED_BPS, &e->cc.choice[0], reason, sizeof reason);
+
+	if (!err && e->cc.choice[0].algorithm->needs & VERBENA_CC_NEEDS_INT) {
+		snprintf(reason, sizeof reason,
+			 "'%s' needs switches that add records of themselves: "
+			 "only the simulator has these",
+			 e->cc.choice[0].algorithm->name);
+		err = -EOPNOTSUPP;
+	}
+	if (err) {
+		snprintf(why, why_size, "VERBENA_CC: %s", reason);
+		e->cc.choice[0].algorithm = NULL;
+	}
+	return err;
 }
 
 int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size)
@@ -141,6 +185,8 @@ int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size)
 			 sizeof e->cc.own - 1);
 		return -EINVAL;
 	}
+	if (vb_plugin_is_choice(text))
+		return open_choice(e, text, why, why_size);
 	if (vb_cc_parse(text, UNKNOWN_SPEED_BPS, &set, &fault)) {
 		snprintf(why, why_size, "VERBENA_CC: '%.*s' %s",
 			 fault.len ? (int)fault.len : (int)strlen(fault.field ? fault.field : ""),

@@ -129,7 +129,9 @@ struct vb_adopted {
 /* Congestion control beside what the core does of it. */
 struct vb_engine_cc {
 	char own[VB_ENGINE_CC_TEXT_MAX]; /* settings that this process began with; empty: none */
-	bool marks;                      /* some port's own receive queue marks packets... */
+	/* An algorithm in place of DCQCN that it began with, of each port; NULL there: none. */
+	struct vb_cc_choice choice[VB_HCA_PORTS_MAX + 1];
+	bool marks; /* some port's own receive queue marks packets... */
 	struct vb_red red[VB_HCA_PORTS_MAX + 1];
 	uint32_t kmin; /* the least of those that mark */
 	struct vb_rng rng;

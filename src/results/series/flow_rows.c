@@ -117,12 +117,18 @@ static void control_set(struct vb_sim_series *s, struct vb_table_row *row, const
 			vb_time at)
 {
 	struct vb_qp_sample c;
+	struct vb_qp_view v;
 	uint32_t host, qpn;
 
 	vb_load_end(s->run->load, f->connection, f->op == VB_LOAD_READ, &host, &qpn);
-	if (host == UINT32_MAX || !vb_hca_sample(vb_sim_hca(s->run->sim, host), qpn, at, &c) ||
-	    !c.clk_hz)
+	if (host == UINT32_MAX || !vb_hca_sample(vb_sim_hca(s->run->sim, host), qpn, at, &c))
 		return;
+	if (!c.clk_hz) {
+		/* An algorithm, which has a rate alone. */
+		if (vb_hca_view(vb_sim_hca(s->run->sim, host), qpn, at, &v) && v.rate_bps)
+			vb_row_set(row, CC_RATE, v.rate_bps);
+		return;
+	}
 	vb_row_set(row, CC_RATE, vb_cc_bps((uint32_t)c.rate << 8, c.clk_hz));
 	vb_row_set(row, CC_TARGET, vb_cc_bps((uint32_t)c.target << 8, c.clk_hz));
 	vb_row_set(row, ALPHA, ((uint64_t)c.alpha * VB_TABLE_SHARE + 512) / 1024);

@@ -182,14 +182,28 @@ static int switches_create(struct vb_sim *s)
 	return err;
 }
 
+/* The algorithm of the adapters asks for records of switches, which those of Ethernet make. */
+static bool needs_telemetry(const struct vb_sim_config *cfg)
+{
+	const struct vb_cc_choice *c = cfg->hca.choice;
+
+	return c && c->algorithm && c->algorithm->needs & VERBENA_CC_NEEDS_INT && !cfg->ib.is_used;
+}
+
 static void pool_init(struct vb_sim *s)
 {
 	size_t bytes = VB_HDR_MAX;
 
 	if (s->cfg.carry_data)
 		bytes += vb_mtu_bytes(s->cfg.hca.port[1].active_mtu) + VB_PAD_MAX;
+	bytes += sizeof(struct vb_frame);
+	if (needs_telemetry(&s->cfg)) {
+		bytes = (bytes + 7) & ~(size_t)7;
+		s->cfg.sw.telemetry_at = s->nics.telemetry_at = (uint32_t)bytes;
+		bytes += sizeof(struct vb_telemetry);
+	}
 	s->pool = (struct vb_frame_pool){
-	    .stride = (sizeof(struct vb_frame) + bytes + 63) & ~(size_t)63,
+	    .stride = (bytes + 63) & ~(size_t)63,
 	    .max = s->cfg.packets_max,
 	    .alloc = s->cfg.memory.alloc,
 	    .release = s->cfg.memory.free,
