@@ -226,6 +226,15 @@ def _(context):
         raise Failure(f"{rate_of(out)} Gb/s\n{client}")
 
 
+@case("congestion.algorithm_rate", 90)
+def _(context):
+    """The rate of an algorithm holds live."""
+    _, _, _, out = marked_run(context, "net4", "ib_write_bw", ["-D", "2", "-s", "65536", "--report_gbits"],
+                              cc="fixed,rate=200Mbps")
+    if not 0.02 < rate_of(out) < 0.206:
+        raise Failure(f"{rate_of(out)} Gb/s")
+
+
 @case("congestion.minimum_rate_goes_on", 60)
 def _(context):
     """At the lowest rate there is, 2 Mb/s, messages get through, and not by being sent twice. CC-60"""
