@@ -21,6 +21,8 @@
 #ifndef VERBENA_SIM_H
 #define VERBENA_SIM_H
 
+#include "verbena/cc.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +50,12 @@ struct verbena_sim_source {
 	 * them, as --grid of `verbena sweep` has them. NULL if there are none. */
 	const char *const *set;
 	size_t set_cnt; /* at most 64 */
+	/* Congestion control of the caller's own, in place of `congestion` in the scenario, by
+	 * links of Ethernet; NULL: none. The table stays until the close. Its functions are called
+	 * from verbena_sim_advance(). */
+	const struct verbena_cc_algorithm *algorithm;
+	/* Its parameters, "base-target=25us,fs-range=4"; NULL: as the table has them. */
+	const char *parameters;
 };
 
 /*

@@ -13,6 +13,7 @@
 It runs in the process, by libverbena-sim.so (include/verbena/sim.h), and makes the same of a scenario
 as the command `verbena sim` does. docs/python.md is the guide, docs/simulator.md describes scenarios.
 """
+from .control import CongestionControl
 from .figures import (
     nearest_rank,
     plot_bands,
@@ -28,6 +29,7 @@ from .sweep import sweep
 from .units import nanoseconds, bits_per_second, size_in_bytes
 
 __all__ = [
+    "CongestionControl",
     "LibraryError",
     "ScenarioError",
     "Simulation",

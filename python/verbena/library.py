@@ -35,6 +35,8 @@ class Source(ctypes.Structure):
         ("name", c_char_p),
         ("set", POINTER(c_char_p)),
         ("set_cnt", c_size_t),
+        ("algorithm", c_void_p),
+        ("parameters", c_char_p),
     ]
 
 
@@ -110,12 +112,14 @@ def library_version() -> str:
 class Handle:
     """An open simulation of the library; a failure becomes an exception with the library's reason."""
 
-    def __init__(self, text: bytes, name: str, values: "list[str]") -> None:
+    def __init__(self, text: bytes, name: str, values: "list[str]",
+                 algorithm: "Optional[ctypes.Structure]" = None) -> None:
         self._library = library()
         self._open: Optional[c_void_p] = None
         pointer, why = c_void_p(), ctypes.create_string_buffer(1024)
         changed = (c_char_p * len(values))(*(value.encode() for value in values))
-        source = Source(text, len(text), name.encode(), changed, len(values))
+        source = Source(text, len(text), name.encode(), changed, len(values),
+                        ctypes.addressof(algorithm) if algorithm else None, None)
         if self._library.verbena_sim_open(byref(pointer), byref(source), ctypes.sizeof(source), why, len(why)):
             raise ScenarioError(why.value.decode(errors="replace"))
         self._open = pointer

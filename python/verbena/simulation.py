@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from . import library
+from .control import Callbacks, CongestionControl
 from .library import NEVER, NONE
 from .units import Quantity, bits_per_second, nanoseconds, size_in_bytes
 
@@ -37,13 +38,16 @@ class Simulation:
     `scenario` is a dict with the keys of a scenario file, or the path of such a file; a text is given
     by Simulation.from_text(). `values` replaces single values by the path of their keys, such as
     {"transport.timeout": 14}. `series` names the values that are kept over time, and `every` the
-    length of their intervals, in place of the scenario's `record`.
+    length of their intervals, in place of the scenario's `record`. `congestion` is a class of
+    CongestionControl, which then controls the flows in place of the scenario's.
 
     Times are numbers of ns or texts such as "10us"; so are rates ("40Gbps") and sizes ("64KiB").
     """
 
     def __init__(self, scenario: Scenario, *, values: Optional[Mapping[str, object]] = None,
-                 series: Union[str, Iterable[str], None] = None, every: Optional[str] = None) -> None:
+                 series: Union[str, Iterable[str], None] = None, every: Optional[str] = None,
+                 congestion: Optional[Type[CongestionControl]] = None) -> None:
+        self._callbacks = Callbacks(congestion) if congestion else None
         if isinstance(scenario, Mapping):
             text, name = json.dumps(scenario, indent=1).encode(), "dict"
         else:
@@ -57,6 +61,7 @@ class Simulation:
                   series: Union[str, Iterable[str], None] = None, every: Optional[str] = None) -> "Simulation":
         """A scenario that is YAML or JSON; `name` is what mistakes are told with."""
         simulation = cls.__new__(cls)
+        simulation._callbacks = None
         simulation._begin(text.encode(), name, values, series, every)
         return simulation
 
@@ -67,7 +72,8 @@ class Simulation:
             changed["record.series"] = series if isinstance(series, str) else list(series)
         if every is not None:
             changed["record.every"] = every
-        self._handle = library.Handle(text, name, [f"{key}={_value_text(v)}" for key, v in changed.items()])
+        self._handle = library.Handle(text, name, [f"{key}={_value_text(v)}" for key, v in changed.items()],
+                                      self._callbacks.table if self._callbacks else None)
         state = self._handle.state()
         self._cables = {}  # type: Dict[Tuple[int, int], int]
         for index in range(0, state.ports, 2):
@@ -103,12 +109,16 @@ class Simulation:
 
     def advance(self, to: Quantity) -> "Simulation":
         """Runs up to the time `to`, and all that happens at it, but not past the scenario's end."""
-        self._handle.call("advance", nanoseconds(to))
-        return self
+        return self._advance(nanoseconds(to))
 
     def run(self) -> "Simulation":
         """Runs to the end: until nothing is left to happen, or to the scenario's `until`."""
-        self._handle.call("advance", NEVER)
+        return self._advance(NEVER)
+
+    def _advance(self, to: int) -> "Simulation":
+        self._handle.call("advance", to)
+        if self._callbacks and self._callbacks.error:
+            raise library.SimulationError("the congestion control failed") from self._callbacks.error
         return self
 
     @property

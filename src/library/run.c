@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The life of a simulation in a program, and its time. See verbena/sim.h. */
+#include "core/cc/settings.h"
+#include "core/control/choice.h"
 #include "library/priv.h"
 #include "results/advance.h"
 #include "scenario/override.h"
@@ -72,6 +74,32 @@ static int read_text(struct verbena_sim *s, const struct verbena_sim_source *sou
 	return err;
 }
 
+/* The caller's algorithm, as if the scenario had named it. */
+static int take_algorithm(struct verbena_sim *s, const struct verbena_sim_source *source, char *why,
+			  size_t why_size)
+{
+	const struct verbena_cc_algorithm *a = source->algorithm;
+	const char *wrong = vb_cc_algorithm_check(a);
+	struct vb_cc_choice_fault fault;
+
+	if (!wrong && s->sc.link_kind && a->needs)
+		wrong = "needs switches of Ethernet";
+	if (wrong) {
+		snprintf(why, why_size, "the algorithm %s", wrong);
+		return -EINVAL;
+	}
+	vb_cc_choice_begin(&s->sc.choice, a, s->sc.topology.cable.rate_bps);
+	if (source->parameters && vb_cc_choice_read(&s->sc.choice, source->parameters, &fault)) {
+		snprintf(why, why_size, "\"%.*s\" %s", (int)fault.len,
+			 source->parameters + fault.at, fault.what);
+		return -EINVAL;
+	}
+	s->sc.cc = (struct vb_cc_settings){0};
+	if (a->needs & VERBENA_CC_NEEDS_CNP)
+		vb_cc_settings_notify(&s->sc.cc);
+	return 0;
+}
+
 static void show_event(void *ctx, const struct vb_trace_event *ev)
 {
 	struct verbena_sim *s = ctx;
@@ -138,6 +166,8 @@ int verbena_sim_open(struct verbena_sim **out, const struct verbena_sim_source *
 	}
 	if (!err)
 		err = read_text(s, &from, why, why_size);
+	if (!err && from.algorithm)
+		err = take_algorithm(s, &from, why, why_size);
 	if (!err)
 		err = open_run(s, why, why_size);
 	if (err)

@@ -224,6 +224,50 @@ class Step(unittest.TestCase):
         self.assertEqual(digests, [self.sim.run().digest] * 4)
 
 
+class Halving(verbena.CongestionControl):
+    """Adds a packet to its window for each that is full of ACKs, and halves it for a mark."""
+
+    needs = ("ecn",)
+
+    def __init__(self, facts):
+        self.packet, self.until = facts.packet_bytes, 0
+        self.control.window = 8 * self.packet
+
+    def on_ack(self, ack):
+        if ack.marked and ack.acked > self.until:
+            self.control.window = max(self.control.window // 2, self.packet)
+            self.until = ack.sent
+        else:
+            self.control.window += self.packet * ack.bytes // self.control.window
+
+
+class Control(unittest.TestCase):
+    """Congestion control in Python."""
+
+    def test_it_keeps_the_queue_short(self):
+        digests = set()
+        values = {"transport.congestion": "off", "transport.message": "64KiB", "transport.mtu": 4096,
+                  "switch.kmin": "20kB", "switch.kmax": "20kB", "switch.pmax": "100%"}
+        for _ in range(2):
+            with verbena.Simulation(TWO_TO_ONE, values=values, congestion=Halving) as sim:
+                self.assertLess(sim.run().ports().queue_max_bytes.max(), 100_000)
+                self.assertEqual(sim.summary()["done"], 2)
+                digests.add(sim.digest)
+        self.assertEqual(len(digests), 1)
+        with verbena.Simulation(TWO_TO_ONE, values=values) as sim:
+            self.assertGreater(sim.run().ports().queue_max_bytes.max(), 400_000)
+
+    def test_its_mistakes_end_the_run(self):
+        class Broken(Halving):
+            def on_ack(self, ack):
+                raise KeyError("nothing")
+
+        with verbena.Simulation(TWO_TO_ONE, congestion=Broken) as sim:
+            with self.assertRaisesRegex(verbena.SimulationError, "congestion control failed") as caught:
+                sim.run()
+            self.assertIsInstance(caught.exception.__cause__, KeyError)
+
+
 class Wrong(unittest.TestCase):
     """Mistakes are told where they are made."""
 

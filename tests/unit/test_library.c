@@ -71,6 +71,55 @@ static void open__values_replace_those_of_the_text(void **state)
 	verbena_sim_close(s);
 }
 
+static void flow_begin(void *state, const struct verbena_cc_facts *facts, const uint64_t *value,
+		       struct verbena_cc_control *out)
+{
+	(void)state;
+	(void)facts;
+	out->rate = value[0];
+}
+
+static void ack_ignore(void *state, const struct verbena_cc_ack *ack,
+		       struct verbena_cc_control *out)
+{
+	(void)state;
+	(void)ack;
+	(void)out;
+}
+
+/* An algorithm of the caller's, with the rate as its parameter. */
+static void open__takes_an_algorithm(void **state)
+{
+	static const struct verbena_cc_parameter rate = {.name = "rate",
+							 .text = "the rate",
+							 .unit = VERBENA_CC_RATE,
+							 .min = 1000000,
+							 .max = UINT64_C(100000000000),
+							 .value = UINT64_C(1000000000)};
+	struct verbena_cc_algorithm a = {.version = VERBENA_CC_VERSION,
+					 .name = "mine",
+					 .parameter_cnt = 1,
+					 .parameter = &rate,
+					 .init = flow_begin,
+					 .on_ack = ack_ignore};
+	struct verbena_sim_source source = {.text = TWO_TO_ONE,
+					    .text_len = strlen(TWO_TO_ONE),
+					    .algorithm = &a,
+					    .parameters = "rate=100Mbps"};
+	struct verbena_sim *s;
+	char why[512];
+
+	(void)state;
+	assert_int_equal(verbena_sim_open(&s, &source, sizeof source, why, sizeof why), 0);
+	assert_int_equal(verbena_sim_advance(s, MS), 0);
+	assert_uint_in_range(flow_at(s, 0).completed, 8000, 16000);
+	verbena_sim_close(s);
+	source.parameters = "rate=1bps";
+	open_refused(&source, sizeof source, "\"rate=1bps\"");
+	a.version++;
+	open_refused(&source, sizeof source, "the algorithm ");
+}
+
 static void version__is_the_one_of_the_build(void **state)
 {
 	(void)state;
@@ -378,6 +427,7 @@ int main(void)
 	    cmocka_unit_test(open__says_what_is_wrong_and_where),
 	    cmocka_unit_test(open__takes_a_smaller_structure),
 	    cmocka_unit_test(open__values_replace_those_of_the_text),
+	    cmocka_unit_test(open__takes_an_algorithm),
 	    cmocka_unit_test(version__is_the_one_of_the_build),
 	    cmocka_unit_test(advance__steps_change_nothing),
 	    cmocka_unit_test(advance__ends_where_the_scenario_does),
