@@ -16,14 +16,22 @@ struct vb_transport_ops;
 struct vb_peer;
 struct vb_xrc_pool;
 
-/* Packets that selective repeat keeps out of order, for all QPs. */
 struct vb_repeat_hooks;
 
+/* Things of one size for all QPs, core/selective/pool.h. Those never taken stay untouched. */
 struct vb_sr_pool {
 	uint8_t *mem; /* NULL: no QP has needed it yet */
 	size_t stride;
 	uint32_t cnt, free_cnt;
-	uint16_t *free;
+	uint32_t fresh; /* taken at least once: those before it */
+	uint32_t *back; /* given back: the last of them is the next taken */
+};
+
+/* Of selective repeat: blocks of packets that are kept out of order, pages that say which, pages of
+ * what is missing, and a place to put a packet together. */
+struct vb_sr_pools {
+	struct vb_sr_pool blocks, kept, holes;
+	uint8_t *whole;
 };
 
 /* The state of a port. cfg.recovery and cfg.cc are only how it began. */
@@ -46,7 +54,7 @@ struct vb_hca {
 	vb_dur gaps;      /* in all, of vb_hca_add_gap() */
 	struct vb_key_table keys;
 	struct vb_hca_config cfg;
-	struct vb_sr_pool sr_pool;
+	struct vb_sr_pools sr;
 	const struct vb_repeat_hooks *repeat; /* core/qp/repeat.h */
 	uint32_t qp_cnt, qp_k_next, qp_k_cnt, heap_cap;
 	uint32_t dci_cnt,

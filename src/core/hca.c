@@ -12,6 +12,7 @@
 #include "core/qp/pkey.h"
 #include "core/qp/qp.h"
 #include "core/rc/rc.h"
+#include "core/selective/pool.h"
 #include "core/selective/selective.h"
 #include "core/share/open.h"
 #include "core/transports.h"
@@ -32,7 +33,7 @@ const struct vb_limits vb_limits_default = {
     .sge = 32,
     .sge_rd = 32,
     .inline_bytes = 1024,
-    .ooo_pkts = 8192,
+    .ooo_pkts = 81920,
     .rd_atomic = 128, /* as the kernel's soft RoCE has it; a QP pays for what it asks */
     .mcast_grp = 8192,
     .mcast_qp = 1024,
@@ -46,8 +47,8 @@ static int config_check(const struct vb_hca_config *c)
 	    c->port_cnt > (c->port_cap ? c->port_cap : VB_HCA_PORTS_MAX))
 		return -EINVAL;
 	if (c->limits.sge == 0 || c->limits.sge > 32 || c->limits.rd_atomic > 128 ||
-	    c->limits.ooo_pkts > UINT16_MAX || (uint64_t)c->limits.mr + c->limits.mw >= 1u << 24 ||
-	    c->limits.inline_bytes > 4096)
+	    c->limits.ooo_pkts > VB_OOO_PKTS_MAX ||
+	    (uint64_t)c->limits.mr + c->limits.mw >= 1u << 24 || c->limits.inline_bytes > 4096)
 		return -EINVAL;
 	if (c->choice && (!c->choice->line_rate || vb_cc_algorithm_check(c->choice->algorithm)))
 		return -EINVAL;
@@ -129,7 +130,7 @@ void vb_hca_destroy(struct vb_hca *h)
 	}
 	for (int i = 1; i <= h->cfg.port_cap; i++)
 		vb_free(h, h->port[i].cct);
-	vb_sr_pool_free(h);
+	vb_sr_pools_free(h);
 	vb_free(h, h->xrc_pool);
 	vb_key_table_free(h);
 	destroy_rest(h);

@@ -37,13 +37,16 @@
 #define VB_PKEYS_MAX 16
 #define VB_PORT_PKEYS_MAX 32 /* of a port of InfiniBand: a block of its table */
 
+#define VB_OOO_PKTS_MAX (1u << 20)
+
 /* Limits of one adapter: each is enforced exactly, and is what the verbs advertise. */
 struct vb_limits {
 	uint32_t qp, cq, srq, mr, mw, pd; /* objects; mr and mw together below 2^24 */
 	uint32_t qp_wr, srq_wr, cqe;      /* entries of a queue */
 	uint32_t sge, sge_rd, inline_bytes;
-	uint32_t ooo_pkts;  /* kept out of order by selective repeat, all QPs; at most 65535 */
-	uint32_t rd_atomic; /* per QP, both directions; at most 128 */
+	/* Packets of 1 KiB that selective repeat keeps, of all QPs; at most VB_OOO_PKTS_MAX. */
+	uint32_t ooo_pkts;
+	uint32_t rd_atomic;           /* per QP, both directions; at most 128 */
 	uint32_t mcast_grp, mcast_qp; /* multicast groups, and QPs in one of them */
 	uint64_t mr_size, msg_size;
 };

@@ -78,6 +78,7 @@ struct sent {
 };
 
 struct drill {
+	uint16_t report_cnt[2]; /* selective repeat: reports that left, that arrived */
 	const char *file;
 	unsigned line;
 	jmp_buf failed;
@@ -214,8 +215,9 @@ size_t dc_print(const struct vb_hdr *h, char *out, size_t size);
 
 /* recovery.c */
 void recovery_set(struct drill *d, struct args *args);
-/* The bytes of "EXTENT OFFSET:COUNT ...", a selective repeat report. */
-const uint8_t *recovery_report(struct drill *d, const char *text, uint32_t *len);
+/* The bytes of "EXTENT [FROM-TO] [@CREDITS] OFFSET:COUNT ...", a selective repeat report. Those
+ * that arrive, and those that leave, have numbers from 0 on. */
+const uint8_t *recovery_report(struct drill *d, const char *text, bool inbound, uint32_t *len);
 
 /* work.c: lines that post work and look at what became of it. */
 void work_post_send(struct drill *d, struct args *args);

@@ -161,7 +161,7 @@ static void take_syndrome(struct drill *d, struct spec *s, struct args *args)
 }
 
 /* "pay=1024" or "pay=1024@L+0" */
-static void take_payload(struct drill *d, struct spec *s, struct args *args)
+static void take_payload(struct drill *d, struct spec *s, struct args *args, bool inbound)
 {
 	const char *text = args_value(args, "report");
 	char len[32];
@@ -169,7 +169,7 @@ static void take_payload(struct drill *d, struct spec *s, struct args *args)
 
 	if (text != NULL) {
 		s->given |= GIVEN_CONTENT;
-		s->payload = recovery_report(d, text, &s->payload_len);
+		s->payload = recovery_report(d, text, inbound, &s->payload_len);
 	}
 	text = args_value(args, "pay");
 	if (text == NULL)
@@ -209,7 +209,7 @@ static void spec_read(struct drill *d, struct args *args, struct spec *s, bool i
 	dc_take_header(d, args, &s->hdr, s->qp, inbound);
 	take_extended(d, s, args);
 	take_syndrome(d, s, args);
-	take_payload(d, s, args);
+	take_payload(d, s, args, inbound);
 }
 
 static void print_extended(const struct vb_hdr *h, char *out, size_t size)

@@ -82,19 +82,36 @@ void recovery_set(struct drill *d, struct args *args)
 	work_result(d, args, vb_hca_set_recovery(d->hca, &set, d->now));
 }
 
-const uint8_t *recovery_report(struct drill *d, const char *text, uint32_t *len)
+const uint8_t *recovery_report(struct drill *d, const char *text, bool inbound, uint32_t *len)
 {
 	static uint8_t bytes[256];
-	char *end;
+	char *end, *next;
+	uint32_t extent = (uint32_t)strtoul(text, &end, 0), range = extent;
+	uint32_t credits = inbound ? VB_CREDIT_UNLIMITED : 0;
 
-	be32_put(bytes, (uint32_t)strtoul(text, &end, 0));
-	for (*len = 4; *end == ' ' && *len + 4 <= sizeof bytes; *len += 4) {
-		uint32_t off = (uint32_t)strtoul(end, &end, 0);
+	be32_put(bytes, (uint32_t)d->report_cnt[inbound]++ << 16 | extent);
+	for (*len = 12; *end == ' ' && *len + 4 <= sizeof bytes; end = next) {
+		if (end[1] == '@') {
+			credits = (uint32_t)strtoul(end + 2, &next, 0);
+			continue;
+		}
 
-		if (*end != ':')
+		uint32_t a = (uint32_t)strtoul(end, &end, 0);
+
+		if (*end != ':' && *end != '-')
 			break;
-		be32_put(bytes + *len, off << 16 | (uint32_t)strtoul(end + 1, &end, 0));
+
+		uint32_t b = (uint32_t)strtoul(end + 1, &next, 0);
+
+		if (*end == '-') {
+			range = a << 16 | b;
+		} else {
+			be32_put(bytes + *len, a << 16 | b);
+			*len += 4;
+		}
 	}
+	be32_put(bytes + 4, range);
+	be32_put(bytes + 8, credits);
 	if (*end != '\0')
 		drill_fail(d, "\"%s\" is no report", text);
 	return bytes;

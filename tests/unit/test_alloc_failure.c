@@ -264,7 +264,7 @@ static void hca_create__refused_by_its_settings(void **state)
 
 	(void)state;
 	env_config(&env);
-	env.cfg.limits.ooo_pkts = UINT16_MAX + 1;
+	env.cfg.limits.ooo_pkts = VB_OOO_PKTS_MAX + 1;
 	expect_refused();
 	env.cfg.limits.inline_bytes = 4097;
 	expect_refused();
@@ -274,7 +274,7 @@ static void hca_create__refused_by_its_settings(void **state)
 	expect_refused();
 	env.cfg.cc.dcqcn_hw_en = true; /* without a clock */
 	expect_refused();
-	env.cfg.limits.ooo_pkts = UINT16_MAX;
+	env.cfg.limits.ooo_pkts = VB_OOO_PKTS_MAX;
 	env.cfg.limits.inline_bytes = 4096;
 	env.cfg.limits.mw = (1u << 24) - env.cfg.limits.mr - 1;
 	env.cfg.alloc_ctx = &env;

@@ -208,7 +208,8 @@ static void events__of_a_responder(void **state)
 	env_close(&env);
 }
 
-/* Answers of a READ are missing: how far it was looked, how many runs, and how many are due. */
+/* Answers of a READ are missing: how far it was looked, how many there are, and how many are due.
+ */
 static void events__of_missing_answers(void **state)
 {
 	const struct vb_recovery set = {.selective_repeat_forced_en = true};
@@ -223,11 +224,11 @@ static void events__of_missing_answers(void **state)
 	assert_int_equal(env_tx(&env, &b), 1);
 	h.psn = vb_psn(FIRST + 3);
 	assert_int_equal(env_rx(&env, 2, &h, 1024), VB_VERDICT_OK);
-	expect_event(qp, VB_TRACE_MISSING, FIRST, FIRST + 4, 1, 1);
+	expect_event(qp, VB_TRACE_MISSING, FIRST, FIRST + 4, 3, 3);
 	assert_int_equal(env_tx(&env, &b), 1); /* asked for again */
 	h.psn = vb_psn(FIRST + 6);
 	assert_int_equal(env_rx(&env, 2, &h, 1024), VB_VERDICT_OK);
-	expect_event(qp, VB_TRACE_MISSING, FIRST, FIRST + 7, 2, 1);
+	expect_event(qp, VB_TRACE_MISSING, FIRST, FIRST + 7, 5, 2);
 	expect_no_event();
 	env_close(&env);
 }

@@ -104,9 +104,9 @@ static void slow_restart__amid_a_ramp(void **state)
 /* A peer keeps VB_SR_WINDOW packets behind a hole: no more are in flight. */
 static void selective__as_much_as_the_peer_keeps(void **state)
 {
-	struct vb_mr_attr attr = {.length = 1 << 24, .access = ENV_ACCESS};
+	struct vb_mr_attr attr = {.length = 1 << 25, .access = ENV_ACCESS};
 	struct vb_qp_attr a = env_attr(2, 0x21);
-	struct vb_sge sge = {0, 5000 * 256, 0};
+	struct vb_sge sge = {0, 70000 * 256, 0};
 	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE};
 	struct vb_mr *wide;
 	struct vb_qp *qp;

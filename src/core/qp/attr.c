@@ -265,7 +265,7 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 }
 
 /* Packets of one READ request: as the configuration says, and at most half of the QP's window and
- * a quarter of what selective repeat keeps. */
+ * a sixteenth of what selective repeat keeps. */
 static uint32_t read_piece(const struct vb_qp *qp)
 {
 	const struct vb_recovery *set = &vb_qp_rules(qp)->set;
@@ -274,8 +274,8 @@ static uint32_t read_piece(const struct vb_qp *qp)
 
 	if (set->roce_tx_window_en && (bytes == 0 || bytes > window / 2))
 		bytes = window / 2;
-	if (qp->sr && (bytes == 0 || bytes > VB_SR_WINDOW / 4 * qp->mtu))
-		bytes = VB_SR_WINDOW / 4 * qp->mtu;
+	if (qp->sr && (bytes == 0 || bytes > VB_SR_PIECE * qp->mtu))
+		bytes = VB_SR_PIECE * qp->mtu;
 	return bytes && bytes < qp->mtu ? 1 : bytes / qp->mtu;
 }
 

@@ -89,7 +89,7 @@ static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, 
 	vb_rate_ack_left(qp, tx, &hdr);
 	vb_tx_finish(tx, &hdr);
 	if (syndrome == VB_NAK_PSN_SEQ && report_is_due(qp))
-		qp->hca->repeat->report(qp, tx);
+		qp->hca->repeat->report(qp, tx, credit_code(qp));
 }
 
 static void send_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, struct vb_psn psn,

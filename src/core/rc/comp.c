@@ -129,11 +129,14 @@ static enum vb_wc_status status_of_nak(uint8_t syndrome)
 static void on_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx, vb_time now)
 {
 	uint8_t syndrome = hdr->aeth.syndrome;
+	int credits = -1;
 
 	if (syndrome == VB_NAK_PSN_SEQ) {
 		vb_qp_count(qp, VB_COUNTER_packet_seq_err);
-		if (qp->sr && qp->hca->repeat->reported(qp, hdr, rx, now)) {
+		if (qp->sr && qp->hca->repeat->reported(qp, hdr, rx, &credits, now)) {
 			vb_rate_lost(qp, VB_REWIND_NAK, now);
+			if (credits >= 0)
+				take_credits(qp, (uint8_t)credits);
 			return;
 		}
 		if (!vb_psn_eq(qp->req.psn_nxt, qp->req.psn_una))

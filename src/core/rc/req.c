@@ -173,6 +173,15 @@ void vb_req_complete_local(struct vb_qp *qp, vb_time now)
 	sqd_check_drained(qp);
 }
 
+/* The packet at psn_nxt asks for an ACK, whatever its place in the message. */
+static bool packet_asks(const struct vb_qp *qp)
+{
+	const struct vb_requester *req = &qp->req;
+
+	return vb_window_asks(&req->window, req->psn_nxt) || req->slow ||
+	       (qp->sr && qp->hca->repeat->asks(qp));
+}
+
 /* Sends the packet at psn_nxt. False: it cannot be sent at all, and w->status says why. */
 static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b, vb_time now)
 {
@@ -190,8 +199,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	if (vb_psn_eq(req->psn_nxt, w->first) && !(w->flags & VB_SEND_INLINE))
 		pkts = vb_mem_check(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, access);
 	if (pkts == 0)
-		pkts = vb_req_emit(qp, w, req->psn_nxt,
-				   vb_window_asks(&req->window, req->psn_nxt) || req->slow, b);
+		pkts = vb_req_emit(qp, w, req->psn_nxt, packet_asks(qp), b);
 	if (pkts < 0) {
 		w->status = VB_WC_LOC_PROT_ERR;
 		return false;

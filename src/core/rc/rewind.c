@@ -101,7 +101,9 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 	if (t != VB_TIMER_ACK) {
 		if (t == VB_TIMER_RNR)
 			qp->req.state = VB_REQ_ACTIVE;
-		if (t == VB_TIMER_LINGER)
+		if (t == VB_TIMER_PROBE && qp->sr)
+			qp->hca->repeat->silent(qp, receiver_lags(qp, now), now);
+		else if (t == VB_TIMER_LINGER)
 			qp->ops->req->lingered(qp);
 		if (t == VB_TIMER_PACE)
 			vb_rate_tick(qp, now);

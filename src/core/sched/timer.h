@@ -13,7 +13,8 @@ enum vb_timer {
 	VB_TIMER_RNR,
 	VB_TIMER_RX_CREDIT,
 	VB_TIMER_PACE,
-	VB_TIMER_LINGER,
+	VB_TIMER_LINGER,                  /* of DC */
+	VB_TIMER_PROBE = VB_TIMER_LINGER, /* of selective repeat, which DC does not have */
 	VB_TIMER_CNT
 };
 

@@ -2,22 +2,42 @@
 /* Selective repeat as the hooks of RC (core/qp/repeat.h), and the short ones of them. */
 #include "core/selective/selective.h"
 
-/* The peer keeps so much behind a hole, and no more. */
+#define HOLES_FEW 256u /* packets that may be missing whatever is in flight */
+
+/*
+ * The peer keeps so much behind a hole, and no more. Where more than half of what is in flight has
+ * been lost, a queue on the way is full: what is missing goes first, or what arrives now would wait
+ * for it in the peer's memory.
+ */
 static bool window_is_full(const struct vb_qp *qp, uint32_t span, uint32_t pkts)
 {
-	return vb_sr_announces(qp) && span && span + pkts > VB_SR_WINDOW;
+	const struct vb_sr *sr = qp->sr;
+
+	if (!vb_sr_announces(qp) || span == 0)
+		return false;
+	return span + pkts > VB_SR_WINDOW || (sr->hole_cnt > HOLES_FEW && sr->hole_cnt > span / 2);
+}
+
+/* The first answer says whether the peer knows it, and how long a round trip is. */
+static bool wants_answer(const struct vb_qp *qp)
+{
+	return qp->sr->peer == VB_SR_OFFERED && vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt);
 }
 
 static void packet_sent(struct vb_qp *qp, bool again, vb_time now)
 {
 	struct vb_sr *sr = qp->sr;
 
+	if ((int32_t)(qp->sq.nxt + 1 - sr->wqe_end) > 0)
+		sr->wqe_end = qp->sq.nxt + 1;
+	vb_sr_wait(qp, now);
 	if (again) {
 		sr->went_back = true;
 		sr->back_end = vb_psn_add(qp->req.psn_nxt, 1);
 		sr->back_at = now;
 	} else if (!sr->probing) {
 		sr->probing = true;
+		sr->probe_waits = vb_swqe_wants_response(vb_sq_at(&qp->sq, qp->sq.nxt));
 		sr->probe = qp->req.psn_nxt;
 		sr->probe_at = now;
 	}
@@ -25,7 +45,7 @@ static void packet_sent(struct vb_qp *qp, bool again, vb_time now)
 
 static bool resend_is_due(const struct vb_qp *qp)
 {
-	return qp->sr->due_cnt || qp->sr->gap_due_cnt;
+	return qp->sr->due_cnt;
 }
 
 static void una_progressed(struct vb_qp *qp, vb_time now)
@@ -36,10 +56,9 @@ static void una_progressed(struct vb_qp *qp, vb_time now)
 	if (sr->went_back && !vb_psn_before(una, sr->back_end))
 		sr->went_back = false;
 	vb_sr_sample(sr, una, now);
-	if (sr->hole_cnt && vb_psn_before(sr->hole[sr->hole_cnt - 1].psn, una))
-		sr->hole_cnt = sr->due_cnt = 0;
-	if (sr->gap_cnt)
-		vb_sr_trim_gaps(sr, una);
+	vb_sr_trim(qp, una);
+	sr->high_told = vb_psn_later(sr->high_told, una);
+	vb_sr_heard(qp, now);
 }
 
 static void peer_accepted(struct vb_qp *qp, const struct vb_hdr *hdr)
@@ -81,9 +100,11 @@ const struct vb_repeat_hooks vb_sr_hooks = {
     .offer = vb_sr_offer,
     .end = vb_sr_end,
     .is_full = window_is_full,
+    .asks = wants_answer,
     .sent = packet_sent,
     .is_due = resend_is_due,
     .resend = vb_sr_resend,
+    .silent = vb_sr_silent,
     .rewound = vb_sr_forget,
     .progressed = una_progressed,
     .accepted = peer_accepted,

@@ -5,86 +5,93 @@
 #include "core/rc/rc.h"
 #include "core/recover/arm.h"
 #include "core/sched/sched.h"
+#include "core/selective/pool.h"
 #include "core/selective/selective.h"
 #include "core/tx/tx.h"
 #include "wire/be.h"
 
 #include <string.h>
 
-#define PKT_MAX (VB_HDR_MAX + 4096u) /* a payload with its padding is not longer */
-
-/* A kept packet in the pool. */
-struct kept {
-	uint32_t len, avail;
-	uint8_t bytes[];
-};
-
-static struct kept *kept_at(const struct vb_qp *qp, struct vb_psn psn)
+static uint32_t page_of(struct vb_psn psn)
 {
-	const struct vb_sr_pool *pool = &qp->hca->sr_pool;
-
-	return (struct kept *)(void *)(pool->mem +
-				       pool->stride * qp->sr->slot[psn.v % VB_SR_WINDOW]);
+	return psn.v % VB_SR_RING / VB_SR_KEPT_PSNS;
 }
 
-static bool is_kept(const struct vb_sr *sr, struct vb_psn psn)
+static struct vb_sr_kept_page *page_at(const struct vb_qp *qp, uint32_t i)
 {
-	uint32_t i = psn.v % VB_SR_WINDOW;
+	uint32_t page = qp->sr->kept_page[i];
 
-	return sr->kept[i / 64] >> i % 64 & 1;
+	return page ? vb_sr_at(&qp->hca->sr.kept, page - 1) : NULL;
 }
 
-static bool pool_make(struct vb_hca *h)
+/* The word of PSNs that @psn is in: those that are kept. */
+static uint64_t kept_word(const struct vb_qp *qp, struct vb_psn psn)
 {
-	struct vb_sr_pool *pool = &h->sr_pool;
-	uint32_t cnt = h->cfg.limits.ooo_pkts;
+	const struct vb_sr_kept_page *p = page_at(qp, page_of(psn));
 
-	if (pool->cnt || cnt == 0)
-		return pool->cnt;
-	pool->stride = (sizeof(struct kept) + PKT_MAX + 7) & ~(size_t)7;
-	pool->mem = vb_alloc(h, pool->stride * cnt);
-	pool->free = vb_alloc(h, cnt * sizeof *pool->free);
-	if (!pool->mem || !pool->free) {
-		vb_sr_pool_free(h);
-		return false;
+	return p ? p->kept[psn.v % VB_SR_KEPT_PSNS / 64] : 0;
+}
+
+static bool is_kept(const struct vb_qp *qp, struct vb_psn psn)
+{
+	return kept_word(qp, psn) >> psn.v % 64 & 1;
+}
+
+/* Gives back the page with @psn when nothing in it is kept. */
+static void page_release(struct vb_qp *qp, struct vb_psn psn)
+{
+	uint16_t *page = &qp->sr->kept_page[page_of(psn)];
+	const struct vb_sr_kept_page *p = page_at(qp, page_of(psn));
+
+	for (uint32_t i = 0; i < VB_SR_KEPT_PSNS / 64; i++) {
+		if (p->kept[i])
+			return;
 	}
-	/* The last given back is the next taken: memory that was never needed stays untouched. */
-	for (uint32_t i = 0; i < cnt; i++)
-		pool->free[i] = (uint16_t)(cnt - 1 - i);
-	pool->cnt = pool->free_cnt = cnt;
-	return true;
-}
-
-void vb_sr_pool_free(struct vb_hca *h)
-{
-	vb_free(h, h->sr_pool.mem);
-	vb_free(h, h->sr_pool.free);
-	h->sr_pool = (struct vb_sr_pool){0};
+	vb_sr_give(&qp->hca->sr.kept, *page - 1u);
+	*page = 0;
 }
 
 static void release_kept(struct vb_qp *qp, struct vb_psn psn)
 {
-	struct vb_sr_pool *pool = &qp->hca->sr_pool;
 	struct vb_sr *sr = qp->sr;
-	uint32_t i = psn.v % VB_SR_WINDOW;
+	struct vb_sr_kept_page *p = page_at(qp, page_of(psn));
+	uint32_t i = psn.v % VB_SR_KEPT_PSNS, cnt;
 
-	if (!is_kept(sr, psn))
+	if (!is_kept(qp, psn))
 		return;
-	sr->kept[i / 64] &= ~(UINT64_C(1) << i % 64);
-	VB_ASSERT(pool->free_cnt < pool->cnt && sr->kept_cnt > 0);
+	cnt = vb_sr_drop(qp->hca, p->block[i]);
+	VB_ASSERT(sr->kept_cnt > 0 && sr->block_cnt >= cnt);
+	p->kept[i / 64] &= ~(UINT64_C(1) << i % 64);
 	sr->kept_cnt--;
-	pool->free[pool->free_cnt++] = sr->slot[i];
+	sr->block_cnt -= cnt;
+	if (p->kept[i / 64] == 0)
+		page_release(qp, psn);
 }
 
 void vb_sr_offer(struct vb_qp *qp)
 {
-	if (qp->sr || !pool_make(qp->hca))
+	if (qp->sr || !vb_sr_pools_make(qp->hca))
 		return;
 	qp->sr = vb_alloc(qp->hca, sizeof *qp->sr);
 	if (!qp->sr)
 		return;
-	qp->sr->high = qp->resp.epsn;
+	qp->sr->high = qp->sr->told = qp->resp.epsn;
 	qp->sr->rtt_min = VB_NEVER;
+}
+
+/* Releases what is kept from @from on, of @cnt PSNs. */
+static void release_range(struct vb_qp *qp, struct vb_psn from, uint32_t cnt)
+{
+	struct vb_psn end = vb_psn_add(from, cnt < VB_SR_RING ? cnt : VB_SR_RING);
+
+	while (qp->sr->kept_cnt && vb_psn_before(from, end)) {
+		uint64_t word = kept_word(qp, from) >> from.v % 64;
+
+		from = vb_psn_add(from, word ? (uint32_t)__builtin_ctzll(word) : 64 - from.v % 64);
+		if (!word || !vb_psn_before(from, end))
+			continue;
+		release_kept(qp, from);
+	}
 }
 
 void vb_sr_end(struct vb_qp *qp)
@@ -93,36 +100,47 @@ void vb_sr_end(struct vb_qp *qp)
 
 	if (!sr)
 		return;
-	for (uint32_t i = 0; i < VB_SR_WINDOW && sr->kept_cnt; i++) {
-		if (is_kept(sr, vb_psn(i)))
-			release_kept(qp, vb_psn(i));
-	}
+	release_range(qp, vb_psn(0), VB_SR_RING);
+	vb_sr_holes_end(qp);
+	VB_ASSERT(sr->kept_cnt == 0 && sr->page_cnt == 0);
 	vb_free(qp->hca, sr);
 	qp->sr = NULL;
+}
+
+/* Whether there is room for @blocks more: of the pool, a QP has at most four times as much as is
+ * left, so that others find some. */
+static bool has_room(const struct vb_qp *qp, struct vb_psn psn, uint32_t blocks)
+{
+	const struct vb_sr_pools *pools = &qp->hca->sr;
+
+	return blocks <= pools->blocks.free_cnt &&
+	       qp->sr->block_cnt < 4 * (uint64_t)pools->blocks.free_cnt &&
+	       (qp->sr->kept_page[page_of(psn)] || pools->kept.free_cnt);
 }
 
 /* Copies the packet into the pool. */
 static bool packet_keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
 {
-	struct vb_sr_pool *pool = &qp->hca->sr_pool;
 	struct vb_sr *sr = qp->sr;
-	uint32_t i = psn.v % VB_SR_WINDOW;
-	uint32_t bytes = vb_rx_bytes(rx);
+	uint16_t *page = &sr->kept_page[page_of(psn)];
+	uint32_t i = psn.v % VB_SR_KEPT_PSNS, bytes = vb_rx_bytes(rx), blocks;
+	struct vb_sr_kept_page *p;
 
-	if (is_kept(sr, psn))
+	if (is_kept(qp, psn))
 		return true;
-	if (pool->free_cnt == 0 || bytes > PKT_MAX)
+	blocks = vb_sr_blocks(bytes);
+	if (bytes > VB_SR_PKT_MAX || !has_room(qp, psn, blocks))
 		return false;
-	sr->slot[i] = pool->free[--pool->free_cnt];
-	VB_ASSERT_ALL(sr->slot[i] < pool->cnt);
-	sr->kept[i / 64] |= UINT64_C(1) << i % 64;
+	if (!*page) {
+		*page = (uint16_t)(vb_sr_take(&qp->hca->sr.kept) + 1);
+		p = page_at(qp, page_of(psn));
+		memset(p->kept, 0, sizeof p->kept);
+	}
+	p = page_at(qp, page_of(psn));
+	p->block[i] = vb_sr_store(qp->hca, rx);
+	p->kept[i / 64] |= UINT64_C(1) << i % 64;
 	sr->kept_cnt++;
-
-	struct kept *k = kept_at(qp, psn);
-
-	k->len = rx->len;
-	k->avail = bytes;
-	vb_rx_copy(rx, k->bytes);
+	sr->block_cnt += blocks;
 	return true;
 }
 
@@ -137,6 +155,7 @@ enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 		if (!vb_op_is_answered(hdr))
 			kept = packet_keep(qp, hdr->psn, rx);
 		opens_gap = vb_psn_before(sr->high, hdr->psn);
+		sr->opened |= opens_gap;
 		if (!vb_psn_before(hdr->psn, sr->high))
 			sr->high = vb_psn_add(hdr->psn, 1);
 	}
@@ -152,15 +171,14 @@ static bool next_kept(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx)
 {
 	struct vb_psn psn = qp->resp.epsn;
 
-	if (!qp->sr->kept_cnt || !is_kept(qp->sr, psn))
+	if (!qp->sr->kept_cnt || !is_kept(qp, psn))
 		return false;
+	*rx = vb_sr_stored(qp->hca, page_at(qp, page_of(psn))->block[psn.v % VB_SR_KEPT_PSNS]);
 
-	const struct kept *k = kept_at(qp, psn);
-	enum vb_verdict v = vb_hdr_parse(hdr, k->bytes, k->avail, k->len);
+	enum vb_verdict v = vb_hdr_parse(hdr, rx->pkt, rx->avail, rx->len);
 
 	VB_ASSERT(v == VB_VERDICT_OK && vb_psn_eq(hdr->psn, psn));
 	(void)v;
-	*rx = (struct vb_rx){.pkt = k->bytes, .len = k->len, .avail = k->avail};
 	return true;
 }
 
@@ -168,11 +186,10 @@ static bool next_kept(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx)
 static void advance_kept(struct vb_qp *qp, struct vb_psn from)
 {
 	struct vb_sr *sr = qp->sr;
-	uint32_t n = vb_psn_span(from, qp->resp.epsn);
 
 	/* A READ takes many PSNs; a packet that came with one of them was no request. */
-	for (uint32_t i = 0; sr->kept_cnt && i < n && i < VB_SR_WINDOW; i++)
-		release_kept(qp, vb_psn_add(from, i));
+	if (sr->kept_cnt)
+		release_range(qp, from, vb_psn_span(from, qp->resp.epsn));
 	if (vb_psn_before(sr->high, qp->resp.epsn))
 		sr->high = qp->resp.epsn;
 }
@@ -210,26 +227,98 @@ void vb_sr_went_on(struct vb_qp *qp, struct vb_psn psn, enum vb_verdict verdict,
 	}
 }
 
-void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx)
+/* The first PSN from @psn on that is kept, or is not, as @kept says; @end where there is none. */
+static struct vb_psn next_psn(const struct vb_qp *qp, struct vb_psn psn, struct vb_psn end,
+			      bool kept)
 {
-	const struct vb_sr *sr = qp->sr;
+	while (vb_psn_before(psn, end)) {
+		uint64_t word = kept_word(qp, psn);
+
+		word = (kept ? word : ~word) >> psn.v % 64;
+		if (word) {
+			psn = vb_psn_add(psn, (uint32_t)__builtin_ctzll(word));
+			break;
+		}
+		psn = vb_psn_add(psn, 64 - psn.v % 64);
+	}
+	return vb_psn_before(psn, end) ? psn : end;
+}
+
+/* The last PSN before @psn that is kept, or is not, as @kept says; the one before @from where there
+ * is none. */
+static struct vb_psn last_psn(const struct vb_qp *qp, struct vb_psn from, struct vb_psn psn,
+			      bool kept)
+{
+	while (vb_psn_before(from, psn)) {
+		struct vb_psn at = vb_psn_prev(psn);
+		uint64_t word = kept_word(qp, at);
+
+		word = (kept ? word : ~word) << (63 - at.v % 64);
+		if (word) {
+			psn = vb_psn(at.v - (uint32_t)__builtin_clzll(word));
+			return vb_psn_before(psn, from) ? vb_psn_prev(from) : psn;
+		}
+		psn = vb_psn(at.v - at.v % 64);
+	}
+	return vb_psn_prev(from);
+}
+
+/* Where the newest runs of missing packets begin, as many as a report has. */
+static struct vb_psn newest_runs(const struct vb_qp *qp)
+{
+	struct vb_psn epsn = qp->resp.epsn, psn = qp->sr->high;
+
+	for (uint32_t i = 0; i < VB_SR_RUNS && vb_psn_before(epsn, psn); i++) {
+		struct vb_psn missing = last_psn(qp, epsn, psn, false);
+
+		psn = vb_psn_add(last_psn(qp, epsn, missing, true), 1);
+	}
+	return psn;
+}
+
+/* Where the next report begins. */
+static struct vb_psn report_begin(struct vb_qp *qp)
+{
+	struct vb_sr *sr = qp->sr;
 	struct vb_psn epsn = qp->resp.epsn;
+
+	if (vb_psn_span(epsn, sr->told) >= vb_psn_span(epsn, sr->high))
+		sr->told = epsn;
+	sr->newest = sr->opened && !sr->newest;
+	if (!sr->newest)
+		return sr->told;
+	sr->opened = false;
+	return newest_runs(qp);
+}
+
+void vb_sr_emit_report(struct vb_qp *qp, struct vb_tx *tx, uint8_t credits)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_psn epsn = qp->resp.epsn, from = report_begin(qp), to = from;
 	uint32_t extent = vb_psn_span(epsn, sr->high), cnt = 0;
 	uint8_t *at = tx->hdr + tx->hdr_len;
 
-	VB_ASSERT(tx->hdr_len + 4 + 4 * VB_SR_RUNS <= sizeof tx->hdr);
-	VB_ASSERT_ALL(extent <= VB_SR_WINDOW && !is_kept(sr, epsn));
-	for (uint32_t off = 0; off < extent && cnt < VB_SR_RUNS;) {
-		uint32_t end = off;
+	VB_ASSERT(tx->hdr_len + 12 + 4 * VB_SR_RUNS <= sizeof tx->hdr);
+	VB_ASSERT(extent > 0 && extent <= VB_SR_WINDOW);
+	VB_ASSERT_ALL(!is_kept(qp, epsn));
+	while (vb_psn_before(to, sr->high)) {
+		struct vb_psn run = next_psn(qp, to, sr->high, false);
 
-		while (end < extent && !is_kept(sr, vb_psn_add(epsn, end)))
-			end++;
-		if (end > off)
-			be32_put(at + 4 + 4 * cnt++, off << 16 | (end - off));
-		off = end + 1;
+		if (cnt == VB_SR_RUNS && !vb_psn_eq(run, sr->high)) {
+			to = run;
+			break;
+		}
+		to = next_psn(qp, run, sr->high, true);
+		if (!vb_psn_eq(run, to))
+			be32_put(at + 12 + 4 * cnt++,
+				 vb_psn_span(epsn, run) << 16 | vb_psn_span(run, to));
 	}
-	be32_put(at, extent);
-	tx->hdr_len = (uint8_t)(tx->hdr_len + 4 + 4 * cnt);
+	be32_put(at, (uint32_t)sr->report_nr++ << 16 | extent);
+	be32_put(at + 4, vb_psn_span(epsn, from) << 16 | vb_psn_span(epsn, to));
+	be32_put(at + 8, credits);
+	if (!sr->newest)
+		sr->told = vb_psn_eq(to, sr->high) ? epsn : to;
+	tx->hdr_len = (uint8_t)(tx->hdr_len + 12 + 4 * cnt);
 }
 
 bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn start,
