@@ -6,10 +6,15 @@
  * on a fat tree of k = 74, with the time to set them up; and that of a million RC QPs, each of
  * which has sent or received a message and is idle since.
  *
- *   simulator incast | fat-tree | hosts | large | qps
+ *   simulator incast | fat-tree | hosts | large | qps [PARTS]
+ *
+ * With PARTS, of networks with more switches than one, the network is run in so many parts at once.
+ * bench/cores.py compares that with independent runs.
  */
 #include "scenario/arena.h"
+#include "scenario/cores/team.h"
 #include "sim/load/report.h"
+#include "sim/parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -63,12 +68,17 @@ static const struct workload workloads[] = {
     {"qps", shape_qps, 2048, 4, {.shape = VB_LOAD_ALL_TO_ALL, .bytes = 64}},
 };
 
-static double cpu_seconds(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	clock_gettime(clock, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static double cpu_seconds(void)
+{
+	return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void need(int err, const char *what)
@@ -79,7 +89,23 @@ static void need(int err, const char *what)
 	exit(1);
 }
 
-static void run(const struct workload *w)
+static int run_parts(struct vb_sim *sim)
+{
+	return vb_sim_part_cnt(sim) > 1 ? vb_team_run(sim, VB_NEVER, NULL)
+					: vb_sim_run(sim, VB_NEVER);
+}
+
+static uint16_t *cut_topology(const struct vb_sim_topo *topo, uint32_t parts, uint32_t *cnt)
+{
+	uint16_t *part_of = calloc(topo->host_cnt + topo->switch_cnt, sizeof *part_of);
+
+	need(part_of ? 0 : -ENOMEM, "parts");
+	*cnt = vb_sim_partition(topo, parts, NULL, part_of);
+	need(*cnt == parts ? 0 : -EINVAL, "so many parts");
+	return part_of;
+}
+
+static void run(const struct workload *w, uint32_t parts)
 {
 	struct vb_load_config load = {
 	    .flows_max = 1 << 19,
@@ -117,22 +143,30 @@ static void run(const struct workload *w)
 	struct vb_load *l;
 	struct vb_report r;
 	struct vb_sim *sim;
-	double start, seconds, set_up;
+	double start, seconds, set_up, clock;
+	uint16_t *part_of;
 
 	need(w->shape(&topo), "topology");
+	part_of = cut_topology(&topo, parts, &cfg.part_cnt);
+	cfg.part_of = part_of;
 	need(vb_sim_create(&sim, &cfg), "simulation");
 	need(vb_load_create(&l, sim, &load, &memory), "workload");
 	need(vb_load_add(l, &w->p), "pattern");
 	need(vb_sim_run(sim, 0), "start"); /* connections are made at time 0 */
+	clock = seconds_of(CLOCK_MONOTONIC);
 	start = set_up = cpu_seconds();
-	need(vb_sim_run(sim, VB_NEVER), "run");
+	need(run_parts(sim), "run");
 	seconds = cpu_seconds() - start;
+	clock = seconds_of(CLOCK_MONOTONIC) - clock;
 	need(vb_report_make(&r, l, sim, &memory), "report");
 	getrusage(RUSAGE_SELF, &ru);
 	printf("%s: %u of %u flows, %" PRIu64 " packet-hops in %.3f s: %.2f million/s; set up "
-	       "in %.2f s; %ld MB; digest %016" PRIx64 "\n",
+	       "in %.2f s; %ld MB; digest %016" PRIx64 "; parts %u, %.3f s by the clock: %.2f "
+	       "million/s\n",
 	       w->name, r.done, r.flows, r.hops, seconds, (double)r.hops / seconds / 1e6, set_up,
-	       ru.ru_maxrss / 1024, r.digest);
+	       ru.ru_maxrss / 1024, r.digest, vb_sim_part_cnt(sim), clock,
+	       (double)r.hops / clock / 1e6);
+	free(part_of);
 	vb_load_destroy(l);
 	vb_sim_destroy(sim);
 	vb_sim_topo_free(&topo);
@@ -141,12 +175,16 @@ static void run(const struct workload *w)
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc == 2 && i < sizeof workloads / sizeof workloads[0]; i++) {
+	uint32_t parts = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1;
+
+	for (size_t i = 0;
+	     argc >= 2 && argc <= 3 && parts > 0 && i < sizeof workloads / sizeof workloads[0];
+	     i++) {
 		if (strcmp(argv[1], workloads[i].name) == 0) {
-			run(&workloads[i]);
+			run(&workloads[i], parts);
 			return 0;
 		}
 	}
-	fputs("usage: simulator incast | fat-tree | hosts | large | qps\n", stderr);
+	fputs("usage: simulator incast | fat-tree | hosts | large | qps [PARTS]\n", stderr);
 	return 2;
 }

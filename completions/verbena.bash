@@ -202,7 +202,7 @@ _verbena()
 		;;
 	sim)
 		case $prev in
-		-s | --replay | -p | --pcap | -w | --wqe | --every | --flows | --ports)
+		-s | --replay | -j | --jobs | -p | --pcap | -w | --wqe | --every | --flows | --ports)
 			return
 			;;
 		-e | --explain)
@@ -223,7 +223,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--every --explain --flows --out --pcap --png --ports --replay --report --series --svg --trace --wqe --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--every --explain --flows --jobs --out --pcap --png --ports --replay --report --series --svg --trace --wqe --help' -- "$cur"))
 		else
 			_filedir '@(yaml|yml)'
 		fi

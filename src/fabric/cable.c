@@ -13,12 +13,18 @@ void vb_cable_init(struct vb_cable_end *c, vb_dur delay, uint32_t mtu)
 	vb_timed_init(&c->flight);
 }
 
-/* Puts a frame on the cable behind the one before. */
-static void flight_add_in_order(struct vb_cable_end *c, struct vb_frame *f)
+/* A frame arrives behind the one before. */
+static void arrival_keep_order(struct vb_cable_end *c, struct vb_frame *f)
 {
 	if (f->flight.at < c->last_at)
 		f->flight.at = c->last_at;
 	c->last_at = f->flight.at;
+}
+
+/* Puts a frame on the cable behind the one before. */
+static void flight_add_in_order(struct vb_cable_end *c, struct vb_frame *f)
+{
+	arrival_keep_order(c, f);
 	vb_timed_put(&c->flight, &f->flight);
 }
 
@@ -74,9 +80,14 @@ static VB_APART void cable_meet(struct vb_cable_end *c, struct vb_frame *f, vb_t
 	}
 	if (!is_judged) {
 		f->flight.at += c->delay;
-		flight_add_in_order(c, f);
+		arrival_keep_order(c, f);
+		if (h->leave)
+			h->leave(h->leave_ctx, h->id, f);
+		else
+			vb_timed_put(&c->flight, &f->flight);
 		return;
 	}
+	VB_ASSERT_ALL(!h->leave);
 	copy = out.cnt > 1 ? vb_frame_copy(h->pool, f) : NULL;
 	cable_carry(c, f, &out.go[0], now);
 	if (copy) {

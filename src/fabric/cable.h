@@ -32,6 +32,10 @@ struct vb_cable_hooks {
 	void *ctx;
 	uint32_t id, far_id;
 	uint64_t lost; /* frames */
+	/* Takes each frame that goes on the cable, with the port and its arrival in flight.at: the
+	 * other end is in another simulation. There are no faults then. NULL: it is here. */
+	void (*leave)(void *ctx, uint32_t id, struct vb_frame *f);
+	void *leave_ctx;
 };
 
 struct vb_cable_end {

@@ -130,8 +130,9 @@ struct vb_frame *vb_frame_copy(struct vb_frame_pool *pool, const struct vb_frame
 {
 	struct vb_frame *copy = vb_frame_pool_take(pool);
 
+	/* All of it: its holder may have telemetry behind the bytes. */
 	if (copy)
-		memcpy(copy, f, sizeof *f + frame_bytes(f));
+		memcpy(copy, f, pool->stride);
 	return copy;
 }
 

@@ -2,6 +2,8 @@
 /* Blocks of whole cache lines out of chunks of large pages; see arena.h. */
 #include "scenario/arena.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,13 +32,18 @@ struct chunk {
 
 struct vb_arena {
 	struct chunk *chunks;
-	uint8_t *at, *end; /* of the newest chunk: not given out yet */
+	pthread_mutex_t lock; /* parts of a simulation allocate at once, and seldom */
+	uint8_t *at, *end;    /* of the newest chunk: not given out yet */
 	struct head *free[UNITS_MAX + 1];
 };
 
 struct vb_arena *vb_arena_create(void)
 {
-	return calloc(1, sizeof(struct vb_arena));
+	struct vb_arena *a = calloc(1, sizeof *a);
+
+	if (a)
+		pthread_mutex_init(&a->lock, NULL);
+	return a;
 }
 
 void vb_arena_destroy(struct vb_arena *a)
@@ -47,6 +54,8 @@ void vb_arena_destroy(struct vb_arena *a)
 		a->chunks = c->next;
 		munmap(c, CHUNK);
 	}
+	if (a)
+		pthread_mutex_destroy(&a->lock);
 	free(a);
 }
 
@@ -105,14 +114,20 @@ static void *arena_alloc(void *ctx, size_t size)
 		return large_alloc(size);
 
 	uint32_t units = (uint32_t)((size + sizeof(struct head) + UNIT - 1) / UNIT);
-	struct head *h = a->free[units];
+	struct head *h;
+	bool is_old;
 
-	if (!h) {
+	pthread_mutex_lock(&a->lock);
+	h = a->free[units];
+	is_old = h != NULL;
+	if (is_old)
+		a->free[units] = h->next;
+	else
 		h = block_cut(a, units);
-		return h ? h + 1 : NULL;
-	}
-	a->free[units] = h->next;
-	return memset(h + 1, 0, size);
+	pthread_mutex_unlock(&a->lock);
+	if (!h)
+		return NULL;
+	return is_old ? memset(h + 1, 0, size) : h + 1;
 }
 
 static void arena_free(void *ctx, void *p)
@@ -128,8 +143,10 @@ static void arena_free(void *ctx, void *p)
 		free(h);
 		return;
 	}
+	pthread_mutex_lock(&a->lock);
 	h->next = a->free[h->units];
 	a->free[h->units] = h;
+	pthread_mutex_unlock(&a->lock);
 }
 
 struct vb_sim_memory vb_arena_memory(struct vb_arena *a)

@@ -3,6 +3,7 @@
 #include "scenario/part/part.h"
 
 #include "scenario/arena.h"
+#include "scenario/cores/cut.h"
 #include "scenario/input/flows.h"
 #include "scenario/input/sizes.h"
 
@@ -103,8 +104,15 @@ static int pkeys_make(const struct vb_scenario_run *run, const struct vb_scenari
 	return bad;
 }
 
+/* The properties of a simulation that have been found out before. */
+struct found {
+	uint16_t *pkey, *part_of;
+	uint32_t part_cnt;
+};
+
 static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
-		    const struct vb_scenario_watch *watch, const uint16_t *pkey, uint64_t *kept)
+		    const struct vb_scenario_watch *watch, const struct found *found,
+		    uint64_t *kept)
 {
 	struct vb_sim_config c = {
 	    .seed = sc->seed,
@@ -123,10 +131,12 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	    .carry_data = sc->data,
 	    .digest = true,
 	    .memory = run->memory,
+	    .part_cnt = found->part_cnt,
+	    .part_of = found->part_of,
 	};
 
 	run->choice = sc->choice;
-	c.ib.pkey = pkey;
+	c.ib.pkey = found->pkey;
 	c.hca.limits.rd_atomic = 128;
 	if (watch) {
 		c.trace_mask = watch->trace_mask;
@@ -157,7 +167,7 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct vb_scenario_watch *watch, struct part *p)
 {
 	struct vb_load_config load = sc->load;
-	uint16_t *pkey = NULL;
+	struct found found = {.pkey = NULL};
 	uint64_t kept;
 	int err;
 
@@ -170,17 +180,20 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	p->name = "routes";
 	err = sc->routes[0] ? part_open_routes(run, sc, p) : 0;
 	if (!err && sc->partition_cnt)
-		err = pkeys_make(run, sc, p, &pkey);
+		err = pkeys_make(run, sc, p, &found.pkey);
+	if (!err)
+		err = part_cut(run, sc, p, &found.part_of, &found.part_cnt);
 	if (err) {
-		free(pkey);
+		free(found.pkey);
 		return err;
 	}
 	p->at = sc->topology_at;
 	if (sc->switch_at.line)
 		p->at = sc->switch_at;
 	p->name = "switch";
-	err = sim_make(run, sc, watch, pkey, &kept);
-	free(pkey);
+	err = sim_make(run, sc, watch, &found, &kept);
+	free(found.pkey);
+	free(found.part_of);
 	if (err && sc->link_kind) {
 		p->at = sc->ib_at.line ? sc->ib_at : sc->topology_at;
 		p->name = "infiniband";

@@ -88,6 +88,9 @@ struct vb_scenario {
 	uint64_t seed;
 	vb_time until; /* VB_NEVER: until everything is done */
 	bool data;     /* payloads have bytes */
+	/* The network is run in up to so many parts at once; 0, 1: in one. It is no key of the
+	 * file: the run is the same. */
+	uint32_t jobs;
 	struct vb_scenario_topology topology;
 	uint32_t link_kind; /* 1: all links are InfiniBand */
 	struct vb_switch_config sw;

@@ -63,6 +63,30 @@ struct vb_sim_subnets {
 	struct vb_ib_router *router; /* of each of them */
 };
 
+/* The frames that one part has for another one, in the order in which they left: by flight.behind,
+ * with the number of the port in @in. Written by the one in a window, and read by the other in the
+ * next. */
+struct vb_sim_box {
+	struct vb_frame *first, *last;
+};
+
+/*
+ * A network in parts, each of which has its machines and a clock of its own. A part is a struct
+ * vb_sim as well: it shares the tables of the first one, which is that of the user, and has the
+ * deadlines, the frames and the ports of its own nodes. Of the other ports it has a likeness, which
+ * holds the frames that come from there. parts.c
+ */
+struct vb_sim_cut {
+	uint32_t part_cnt;
+	struct vb_sim **part; /* the first is the user's */
+	uint16_t *of_node;    /* the part of each node, and of each port */
+	uint16_t *of_port;
+	vb_dur lookahead; /* a frame takes so long at least from one part to another */
+	uint32_t window;  /* its number */
+	vb_time end;      /* of the window: parts run up to it, and not at it */
+	vb_time until;    /* of the run */
+};
+
 /* The parts that each event needs come first: with the configuration before them, and adapters that
  * begin anywhere in a cache line, bench/simulator fat-tree is 7 % slower. */
 struct vb_sim {
@@ -103,10 +127,14 @@ struct vb_sim {
 	enum vb_sim_looks looks;
 	bool stop;
 	uint64_t hops, event_cnt;
-	struct vb_digest digest;
+	uint64_t *digest; /* of each node that events are of: vb_sim_trace_nodes() of them */
 	struct vb_nic_group nics;
 	struct vb_sim_subnets *subnets; /* NULL: there are no routers, and one subnet */
 	void *multipath;                /* of all switches; NULL: ECMP */
+	struct vb_sim_cut *cut;         /* NULL: the network is in one part */
+	uint32_t part;                  /* this one of them */
+	vb_time sent_at;                /* the first arrival of a frame to others in this window */
+	struct vb_sim_box *box[2]; /* for each other part, of windows with even and odd numbers */
 	struct vb_sim_config cfg;
 };
 
@@ -126,6 +154,24 @@ static inline uint32_t vb_sim_peer(uint32_t port)
 	return port ^ 1;
 }
 
+/* The simulation that has the deadlines and frames of a port's node. */
+static inline struct vb_sim *vb_sim_of_port(struct vb_sim *s, uint32_t port)
+{
+	return s->cut ? s->cut->part[s->cut->of_port[port]] : s;
+}
+
+/* The same of a node. */
+static inline struct vb_sim *vb_sim_of_node(struct vb_sim *s, uint32_t node)
+{
+	return s->cut ? s->cut->part[s->cut->of_node[node]] : s;
+}
+
+/* A port as its node has it. */
+static inline struct vb_port *vb_sim_port(const struct vb_sim *s, uint32_t port)
+{
+	return s->cut ? &s->cut->part[s->cut->of_port[port]]->port[port] : &s->port[port];
+}
+
 /* The switch that has a port, or NULL: a host has it. Of InfiniBand it has the shape alone. */
 static inline struct vb_switch *vb_sim_switch_at(const struct vb_sim *s, const struct vb_port *p)
 {
@@ -142,7 +188,7 @@ static inline uint32_t vb_sim_switch_number(const struct vb_sim *s, const struct
  * the cable is apart. */
 static inline uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p)
 {
-	const struct vb_switch *sw = vb_sim_switch_at(s, &s->port[vb_sim_peer(p->id)]);
+	const struct vb_switch *sw = vb_sim_switch_at(s, vb_sim_port(s, vb_sim_peer(p->id)));
 
 	return sw && !p->cable.down ? vb_sim_switch_number(s, sw) : VB_SIM_NONE;
 }
@@ -152,12 +198,55 @@ static inline uint32_t vb_sim_host_number(const struct vb_sim *s, const struct v
 	return (uint32_t)(nic - s->host);
 }
 
+/* loop.c: the first machine in line does what is due, and all adapters are still again. */
+void vb_sim_event_run(struct vb_sim *s);
+/* Takes what the adapters have to say, until all are still. */
+void vb_sim_hosts_settle(struct vb_sim *s);
+/* Asks the ports that were woken, now or when they are free. */
+void vb_sim_ports_serve(struct vb_sim *s);
+/* The application's timer goes off. */
+void vb_sim_timer_run(struct vb_sim *s);
+/* How far it pays to look ahead, as the network is now. */
+enum vb_sim_looks vb_sim_looks_needed(const struct vb_sim *s);
+
+/* network/cut.c: makes the parts that cfg.part_of says, with their ports; -EINVAL: they cut a cable
+ * of a host or one without a delay, or the links are InfiniBand's. */
+int vb_sim_cut_create(struct vb_sim *s);
+/* Gives the parts what they share, when all of it is there. */
+void vb_sim_cut_share(struct vb_sim *s);
+void vb_sim_cut_destroy(struct vb_sim *s);
+/* A frame leaves for another part: of cable hooks. */
+void vb_sim_cut_leave(void *ctx, uint32_t port, struct vb_frame *f);
+/* Takes the frames from others into part @s, or from it those that they have taken. */
+void vb_sim_cut_enter(struct vb_sim *s);
+/* All of it, for all parts, when none is at work. */
+void vb_sim_cut_empty(struct vb_sim *s);
+/* Frames on the way from @port to another part are lost. */
+void vb_sim_cut_lose(struct vb_sim *s, uint32_t port);
+
+/* parts.c: the run of a network in parts, one behind the other. */
+int vb_sim_parts_run(struct vb_sim *s, vb_time until);
+vb_time vb_sim_parts_next(const struct vb_sim *s);
+
+/* The machine number of the application's timer. */
+static inline uint32_t vb_sim_timer_id(const struct vb_sim *s)
+{
+	return s->host_cnt + s->port_cnt;
+}
+
 /* network/link.c: makes the changes of cables that are due, and knows when the next one is. */
 VB_COLD void vb_sim_links_change(struct vb_sim *s);
 /* The machine number of the changes. */
 static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
 {
 	return s->host_cnt + s->port_cnt + 1;
+}
+
+/* The nodes that events name: hosts, switches, cables with faults, and behind all of them changes
+ * of cables. */
+static inline uint32_t vb_sim_trace_nodes(const struct vb_sim *s)
+{
+	return s->host_cnt + s->switch_cnt + s->port_cnt / 2 + 1;
 }
 
 /* The machine number of the search for deadlocks. */
@@ -224,6 +313,11 @@ void vb_sim_ib_groups_follow(struct vb_sim *s);
 
 /* network/network.c: the hooks for events and taps on a cable; NULL: no memory. */
 struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p);
+/* network/network.c: makes the port array of a simulation or a part; -EINVAL or -ENOMEM. */
+int vb_sim_ports_create(struct vb_sim *s);
+void vb_sim_ports_destroy(struct vb_sim *s);
+/* Fits the pool and the group of adapters to the configuration. */
+void vb_sim_pool_init(struct vb_sim *s);
 /* network/network.c: makes the hosts, switches, ports and cables of cfg.topo. */
 int vb_sim_network_create(struct vb_sim *s);
 void vb_sim_network_destroy(struct vb_sim *s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The queries of a simulation. See sim.h. */
 #include "base/assert.h"
+#include "sim/parts.h"
 #include "sim/priv.h"
 #include "wire/pkey.h"
 
@@ -126,6 +127,8 @@ vb_time vb_sim_next(const struct vb_sim *s)
 {
 	if (s->nics.first)
 		return s->now;
+	if (s->cut)
+		return vb_sim_parts_next(s);
 	return s->ib && vb_sim_ib_is_over(s) ? VB_NEVER : vb_eventq_next(&s->events);
 }
 
@@ -141,7 +144,7 @@ uint32_t vb_sim_port_cnt(const struct vb_sim *s)
 
 uint64_t vb_sim_port_rate(const struct vb_sim *s, uint32_t port)
 {
-	return s->port[port].rate_bps;
+	return vb_sim_port(s, port)->rate_bps;
 }
 
 bool vb_sim_carries_data(const struct vb_sim *s)
@@ -161,13 +164,13 @@ uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx)
 
 uint32_t vb_sim_port_waiting(const struct vb_sim *s, uint32_t port)
 {
-	return s->port[port].depth;
+	return vb_sim_port(s, port)->depth;
 }
 
 void vb_sim_priority_at(const struct vb_sim *s, uint32_t port, uint8_t prio, vb_time at,
 			struct vb_sim_priority *out)
 {
-	const struct vb_port *p = &s->port[port];
+	const struct vb_port *p = vb_sim_port(s, port);
 
 	VB_ASSERT_ALL(port < s->port_cnt && prio < VB_PRIORITY_CNT);
 	*out = (struct vb_sim_priority){
@@ -218,32 +221,49 @@ uint32_t vb_sim_port_peer(uint32_t port)
 
 void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st)
 {
-	vb_port_stats_at(&s->port[port], s->now, st);
+	vb_port_stats_at(vb_sim_port(s, port), s->now, st);
 }
 
 uint32_t vb_sim_port_storms(const struct vb_sim *s, uint32_t port)
 {
-	return s->port[port].storm_cnt;
+	return vb_sim_port(s, port)->storm_cnt;
+}
+
+uint32_t vb_sim_part_cnt(const struct vb_sim *s)
+{
+	return s->cut ? s->cut->part_cnt : 1;
 }
 
 uint64_t vb_sim_hops(const struct vb_sim *s)
 {
-	return s->hops;
+	uint64_t sum = s->hops;
+
+	for (uint32_t i = 1; i < vb_sim_part_cnt(s); i++)
+		sum += s->cut->part[i]->hops;
+	return sum;
 }
 
 uint64_t vb_sim_events(const struct vb_sim *s)
 {
-	return s->event_cnt;
+	uint64_t sum = s->event_cnt;
+
+	for (uint32_t i = 1; i < vb_sim_part_cnt(s); i++)
+		sum += s->cut->part[i]->event_cnt;
+	return sum;
 }
 
 uint64_t vb_sim_digest(const struct vb_sim *s)
 {
-	return s->digest.h;
+	return vb_digest_nodes(s->digest, vb_sim_trace_nodes(s));
 }
 
 uint32_t vb_sim_packets_max(const struct vb_sim *s)
 {
-	return s->pool.used_max;
+	uint32_t sum = s->pool.used_max;
+
+	for (uint32_t i = 1; i < vb_sim_part_cnt(s); i++)
+		sum += s->cut->part[i]->pool.used_max;
+	return sum;
 }
 
 static uint32_t frame_gap(const struct vb_sim *s)
@@ -279,7 +299,7 @@ static const struct vb_port *routed_way_next(const struct vb_sim *s, const struc
 static const struct vb_port *way_next(const struct vb_sim *s, const struct vb_port *p, uint32_t to,
 				      uint16_t *dlid)
 {
-	const struct vb_switch *sw = vb_sim_switch_at(s, &s->port[vb_sim_peer(p->id)]);
+	const struct vb_switch *sw = vb_sim_switch_at(s, vb_sim_port(s, vb_sim_peer(p->id)));
 	const uint32_t *ports;
 
 	if (s->subnets)

@@ -30,7 +30,8 @@ struct vb_sim_app {
 	/* A completion was taken from the CQ of @host. */
 	void (*on_completion)(void *ctx, uint32_t host, const struct vb_wc *wc, vb_time now);
 	void (*on_async)(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now);
-	/* The time set with vb_sim_set_timer() has come. */
+	/* The time set with vb_sim_set_timer() has come. In a network in parts all of them are
+	 * still then; the other callbacks come from each part, and set no timer. */
 	void (*on_timer)(void *ctx, vb_time now);
 };
 
@@ -54,6 +55,10 @@ struct vb_sim_config {
 			  const struct vb_frame *f, vb_time now);
 	void *trace_ctx;
 	struct vb_sim_memory memory;
+	/* The network is run in so many parts, which may be run at once: parts.h. 0, 1: in one.
+	 * Then there is neither on_event nor on_packet, and memory is for several threads. */
+	uint32_t part_cnt;
+	const uint16_t *part_of; /* the part of each node, as vb_sim_partition() has it */
 };
 
 /* A port is the sending end of one direction of a cable: port 2n of cable n is at its node a, port
@@ -64,7 +69,8 @@ struct vb_sim_config {
  * than 254 ports, there are more hosts than LIDs, a lane's buffer is smaller than a packet, or the
  * ways take more layers than there are lanes; there are routers and links of Ethernet, or routes,
  * or a switch in two subnets. -EXDEV: packets between two subnets go to one router of theirs and
- * come by another one, which connections do not take. */
+ * come by another one, which connections do not take. -ENOTSUP: the network is in parts, and the
+ * links are InfiniBand's, or something looks at events or packets. */
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg);
 void vb_sim_destroy(struct vb_sim *s);
 /* Of the switch with the most, bytes of reserves and headroom: its memory is larger. 0: no memory.
@@ -77,7 +83,7 @@ void vb_sim_set_app(struct vb_sim *s, const struct vb_sim_app *app);
 int vb_sim_run(struct vb_sim *s, vb_time until);
 /* Asks a run to end before the next event; for callbacks. */
 void vb_sim_stop(struct vb_sim *s);
-/* One event. False: nothing is left. */
+/* One event, of a network in one part. False: nothing is left. */
 bool vb_sim_step(struct vb_sim *s);
 
 vb_time vb_sim_now(const struct vb_sim *s);
@@ -129,7 +135,7 @@ struct vb_path vb_sim_group_path(const struct vb_sim *s, uint32_t from, uint32_t
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class);
 
 /* Puts faults on both directions of cable @link; direction tx is from its node a to b. NULL takes
- * away what is there. */
+ * away what is there. -EXDEV: its ends are in different parts, and a layer of faults is one. */
 int vb_sim_set_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec);
 /* Adds rules behind those that are there, and begins with all of them now. -E2BIG: they are more
  * than VB_FAULT_RULES_MAX together. */
@@ -193,7 +199,7 @@ vb_dur vb_sim_ideal_ns(const struct vb_sim *s, uint32_t from, uint32_t to, uint6
 uint64_t vb_sim_hops(const struct vb_sim *s);
 uint64_t vb_sim_events(const struct vb_sim *s);
 uint64_t vb_sim_digest(const struct vb_sim *s);
-/* The most packets that were under way at once. */
+/* The most packets that were under way at once; in parts the sum over them. */
 uint32_t vb_sim_packets_max(const struct vb_sim *s);
 
 #endif

@@ -10,6 +10,8 @@
 #include "results/advance.h"
 #include "results/lanes.h"
 #include "results/report.h"
+#include "scenario/cores/team.h"
+#include "sim/parts.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -40,7 +42,8 @@ enum {
 	OPT_SERIES,
 	OPT_EVERY,
 	OPT_FLOWS,
-	OPT_PORTS
+	OPT_PORTS,
+	OPT_JOBS
 };
 
 static const struct vb_cmd_option options[] = {
@@ -63,6 +66,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_EVERY] = {0, "every", "TIME", "the interval of series; 10us"},
     [OPT_FLOWS] = {0, "flows", "LIST", "series of these flows only, such as 0,8-15"},
     [OPT_PORTS] = {0, "ports", "LIST", "series of these ports only, such as 16.0,17.*"},
+    [OPT_JOBS] = {'j', "jobs", "N", "cut the network into up to N parts, and run them at once"},
     {0},
 };
 
@@ -76,7 +80,8 @@ struct job {
 	struct vb_sim_record record;
 	struct vb_queues_log queues;
 	struct vb_sim_flows flows;
-	bool made_out;
+	bool made_out, shows, shown;
+	double show_at; /* the next line about the progress */
 	struct vb_png *painter;
 	struct vb_sim_charts charts;
 };
@@ -203,24 +208,40 @@ static void remove_records(struct job *j)
 		rmdir(j->out);
 }
 
-/* Runs to the end, with a line about how far it is when that takes long. */
+/* A line about how far it is, when a run takes long. */
+static void show_progress(void *ctx)
+{
+	struct job *j = ctx;
+
+	if (!j->shows || seconds_now() <= j->show_at)
+		return;
+	vb_sim_progress(&j->sc, &j->run, false);
+	j->shown = true;
+	j->show_at = seconds_now() + PROGRESS_EVERY_S;
+}
+
+/* Runs to the end. False: there is no room for the packets. */
 static bool run_all(struct job *j)
 {
-	double start = seconds_now(), next = start + PROGRESS_AFTER_S;
-	bool shows = isatty(STDERR_FILENO), shown = false, more = true;
+	const struct vb_team_watch watch = {show_progress, j};
+	bool more = true;
+	int err = 0;
 
+	j->show_at = seconds_now() + PROGRESS_AFTER_S;
+	j->shows = isatty(STDERR_FILENO);
+	if (vb_sim_part_cnt(j->run.sim) > 1) {
+		err = vb_team_run(j->run.sim, j->sc.until, &watch);
+		more = false;
+	}
 	while (more) {
 		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
 			more = vb_results_step(&j->run, j->record.series, j->sc.until);
-		if (more && shows && seconds_now() > next) {
-			vb_sim_progress(&j->sc, &j->run, false);
-			shown = true;
-			next = seconds_now() + PROGRESS_EVERY_S;
-		}
+		if (more)
+			show_progress(j);
 	}
-	if (shown)
+	if (j->shown)
 		vb_sim_progress(&j->sc, &j->run, true);
-	return vb_results_end(&j->run, j->sc.until) == 0;
+	return !err && vb_results_end(&j->run, j->sc.until) == 0;
 }
 
 static int write_chart(struct job *j, FILE *to)
@@ -481,10 +502,34 @@ static void take_record(struct job *j)
 			*to[i] = from[i];
 }
 
+/* The parts of the run. Those of a network that are run at once have no order of events together.
+ */
+static int take_jobs(struct job *j, const char *jobs)
+{
+	const char *const ordered[] = {j->trace, j->pcap, j->report, j->explain,
+				       j->wqe,   j->svg,  j->png};
+	bool is_ordered = j->sc.record.series != 0;
+	char rest;
+
+	if (!jobs)
+		return 0;
+	if (sscanf(jobs, "%" SCNu32 "%c", &j->sc.jobs, &rest) != 1 || *jobs == '-' ||
+	    j->sc.jobs < 1 || j->sc.jobs > VB_SIM_PARTS_MAX)
+		return vb_cmd_usage(j->cmd, "--jobs is 1 to %u, not \"%s\"", VB_SIM_PARTS_MAX,
+				    jobs);
+	for (size_t i = 0; i < sizeof ordered / sizeof ordered[0]; i++)
+		is_ordered |= ordered[i] != NULL;
+	if (j->sc.jobs == 1 || !is_ordered)
+		return 0;
+	return vb_cmd_usage(j->cmd,
+			    "--jobs has no events in one order, as traces, captures, pages, "
+			    "charts, series, --explain and --wqe have them");
+}
+
 static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct job j;
-	const char *arg, *seed = NULL, *path = NULL;
+	const char *arg, *seed = NULL, *jobs = NULL, *path = NULL;
 	char *end;
 	int opt, status;
 
@@ -506,6 +551,7 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 			    [OPT_EVERY] = &j.series.every,
 			    [OPT_FLOWS] = &j.series.flows,
 			    [OPT_PORTS] = &j.series.ports,
+			    [OPT_JOBS] = &jobs,
 			};
 
 			*to[opt] = arg;
@@ -527,7 +573,9 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 		if (errno || *end != '\0' || end == seed || *seed == '-')
 			return vb_cmd_usage(cmd, "--replay is a number, not \"%s\"", seed);
 	}
-	status = check_files(&j);
+	status = take_jobs(&j, jobs);
+	if (!status)
+		status = check_files(&j);
 	if (!status)
 		status = open_records(&j);
 	if (!status)

@@ -171,7 +171,7 @@ static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t si
 	return err || !ways_up[way].rts ? err : vb_qp_modify(qp, &a, ways_up[way].rts, now);
 }
 
-int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot)
+int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now)
 {
 	const struct vb_connection *c = &l->connection[connection];
 	const struct vb_load_side *s = &c->side[1];
@@ -186,7 +186,7 @@ int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot)
 	    .sge_cnt = 1,
 	};
 
-	return s->srq ? vb_srq_post(s->srq, &wr) : vb_qp_post_recv(s->qp, &wr, vb_sim_now(l->sim));
+	return s->srq ? vb_srq_post(s->srq, &wr) : vb_qp_post_recv(s->qp, &wr, now);
 }
 
 int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now)
@@ -194,7 +194,7 @@ int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_tim
 	struct vb_connection *c = &l->connection[connection];
 
 	if (!l->cfg.receive_delay)
-		return vb_load_post_recv(l, connection, slot);
+		return vb_load_post_recv(l, connection, slot, now);
 	/* Receives are used in the order in which they were posted. */
 	VB_ASSERT_ALL(c->late_cnt < l->cfg.depth);
 	VB_ASSERT_ALL(c->late_cnt == 0 || (c->late_first + c->late_cnt) % l->cfg.depth == slot);
@@ -213,8 +213,8 @@ void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now)
 	struct vb_connection *c = &l->connection[connection];
 
 	for (; c->late_cnt && c->late[c->late_first] <= now; c->late_cnt--) {
-		if (vb_load_post_recv(l, connection, c->late_first))
-			c->broken = true;
+		if (vb_load_post_recv(l, connection, c->late_first, now))
+			c->broken_there = true;
 		c->late_first = (c->late_first + 1) % l->cfg.depth;
 	}
 	if (c->late_cnt)
@@ -255,30 +255,46 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 	for (uint32_t i = 0; !err && i < sides; i++)
 		err = side_bring_up(l, c, i, l->sport);
 	for (uint32_t i = 0; !err && sides == 2 && i < l->cfg.depth; i++)
-		err = vb_load_post_recv(l, idx, i);
+		err = vb_load_post_recv(l, idx, i, vb_sim_now(l->sim));
 	return err;
+}
+
+/* An idle connection for a flow with @class, out of the list; VB_LOAD_NONE: there is none. */
+static uint32_t idle_take(struct vb_load *l, const struct vb_flow *f, uint8_t class)
+{
+	uint32_t *at = &l->idle[f->src], found;
+
+	while (*at != VB_LOAD_NONE) {
+		const struct vb_connection *c = &l->connection[*at];
+
+		if (c->broken_there)
+			*at = c->next_idle;
+		else if (c->dst == f->dst && c->traffic_class == class)
+			break;
+		else
+			at = &l->connection[*at].next_idle;
+	}
+	found = *at;
+	if (found != VB_LOAD_NONE)
+		*at = l->connection[found].next_idle;
+	return found;
 }
 
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow)
 {
-	int err = 0;
-	uint8_t class = class_of(l, f);
-	uint32_t *at = &l->idle[f->src];
+	struct vb_connection *c;
+	int err;
 
-	while (*at != VB_LOAD_NONE &&
-	       (l->connection[*at].dst != f->dst || l->connection[*at].traffic_class != class))
-		at = &l->connection[*at].next_idle;
-	if (*at != VB_LOAD_NONE) {
-		VB_ASSERT_ALL(l->connection[*at].flow == VB_LOAD_NONE &&
-			      !l->connection[*at].broken);
-		f->connection = *at;
-		*at = l->connection[*at].next_idle;
-	} else {
-		err = connection_new(l, f);
-	}
-	if (!err)
-		l->connection[f->connection].flow = flow;
-	return err;
+	f->connection = idle_take(l, f, class_of(l, f));
+	err = f->connection == VB_LOAD_NONE ? connection_new(l, f) : 0;
+	if (err)
+		return err;
+	c = &l->connection[f->connection];
+	VB_ASSERT_ALL(!c->broken && c->src == f->src && c->dst == f->dst);
+	c->base += c->used;
+	c->used = 0;
+	c->flow = c->inbound = flow;
+	return 0;
 }
 
 void vb_load_disconnect(struct vb_load *l, struct vb_flow *f)
@@ -287,7 +303,7 @@ void vb_load_disconnect(struct vb_load *l, struct vb_flow *f)
 
 	c->flow = VB_LOAD_NONE;
 	VB_ASSERT_ALL(c->src == f->src && c->dst == f->dst);
-	c->base += f->posted;
+	c->used = f->posted;
 	if (c->broken)
 		return; /* a QP in ERR is of no use to the next flow */
 	c->next_idle = l->idle[f->src];

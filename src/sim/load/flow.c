@@ -16,6 +16,9 @@ static uint32_t record_take(struct vb_load *l)
 	if (i == VB_LOAD_NONE)
 		return VB_LOAD_NONE;
 	VB_ASSERT_ALL(l->flow[i].done != VB_NEVER);
+	/* Messages of a flow that has failed may still come. */
+	if (l->connection[l->flow[i].connection].inbound == i)
+		l->connection[l->flow[i].connection].inbound = VB_LOAD_NONE;
 	l->over_first = l->flow[i].step;
 	if (l->over_first == VB_LOAD_NONE)
 		l->over_last = VB_LOAD_NONE;

@@ -6,6 +6,7 @@
  */
 #include "base/assert.h"
 #include "sim/load/priv.h"
+#include "sim/parts.h"
 
 #include <errno.h>
 
@@ -118,7 +119,7 @@ int vb_load_add_group(struct vb_load *l, const struct vb_load_group_config *c)
 	struct vb_load_group *g = &l->group[group];
 	int err = 0;
 
-	if (group == VB_SIM_GROUPS || cnt == 0)
+	if (group == VB_SIM_GROUPS || cnt == 0 || vb_sim_part_cnt(l->sim) > 1)
 		return -EINVAL;
 	for (uint32_t i = 0; i < cnt; i++) {
 		uint32_t host = c->member ? c->member[i] : i;

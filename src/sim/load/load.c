@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "core/view.h"
 #include "sim/load/priv.h"
+#include "sim/parts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -121,7 +122,7 @@ static uint32_t rkey_of(const struct vb_load *l, const struct vb_flow *f)
 	return vb_mr_rkey(l->mr ? l->mr[f->dst] : l->connection[f->connection].side[1].mr);
 }
 
-static int flow_post(struct vb_load *l, uint32_t flow)
+static int flow_post(struct vb_load *l, uint32_t flow, vb_time now)
 {
 	static const enum vb_wr_opcode opcode[VB_LOAD_OP_CNT] = {
 	    [VB_LOAD_SEND] = VB_WR_SEND,
@@ -152,7 +153,7 @@ static int flow_post(struct vb_load *l, uint32_t flow)
 	if (from && f->op != VB_LOAD_ATOMIC)
 		slot_fill(from, len, flow, k);
 
-	int err = vb_qp_post_send(c->side[0].qp, &wr, vb_sim_now(l->sim));
+	int err = vb_qp_post_send(c->side[0].qp, &wr, now);
 
 	if (err)
 		return err;
@@ -162,20 +163,20 @@ static int flow_post(struct vb_load *l, uint32_t flow)
 	return 0;
 }
 
-static void flow_go_on(struct vb_load *l, uint32_t flow)
+static void flow_go_on(struct vb_load *l, uint32_t flow, vb_time now)
 {
 	struct vb_flow *f = &l->flow[flow];
 	uint32_t cnt = vb_load_message_cnt(l, f);
 
 	while (f->status == VB_WC_SUCCESS && f->posted < cnt &&
 	       f->posted - f->completed < l->cfg.depth) {
-		if (flow_post(l, flow))
+		if (flow_post(l, flow, now))
 			flow_fail(f, STATUS_NOT_STARTED);
 	}
 	vb_sim_touch(l->sim, f->src);
 }
 
-static void flow_start(struct vb_load *l, uint32_t flow)
+static void flow_start(struct vb_load *l, uint32_t flow, vb_time now)
 {
 	struct vb_flow *f = &l->flow[flow];
 	int err = vb_load_connect(l, f, flow);
@@ -185,7 +186,7 @@ static void flow_start(struct vb_load *l, uint32_t flow)
 		l->failure = err;
 		return;
 	}
-	flow_go_on(l, flow);
+	flow_go_on(l, flow, now);
 }
 
 static void on_timer(void *ctx, vb_time now)
@@ -196,7 +197,7 @@ static void on_timer(void *ctx, vb_time now)
 		uint32_t id = vb_eventq_take(&l->starts);
 
 		if (id < l->cfg.flows_max)
-			flow_start(l, id);
+			flow_start(l, id, now);
 		else if (id < l->cfg.flows_max + VB_LOAD_PATTERNS_MAX)
 			vb_pattern_on_arrival(l, &l->source[id - l->cfg.flows_max], now);
 		else
@@ -215,34 +216,39 @@ static const uint8_t *received_at(const struct vb_load *l, const struct vb_conne
 	return mem ? mem + (size_t)slot * vb_load_slot_bytes(l) : NULL;
 }
 
+/* Message by message a flow arrives. Of one whose sender waits for that it is over there, later. */
+static void message_arrive(struct vb_load *l, const struct vb_connection *c, uint32_t flow,
+			   uint32_t slot, vb_time now)
+{
+	struct vb_flow *f = &l->flow[flow];
+
+	if (is_reliable(l, f))
+		slot_check(l, f, f->received, received_at(l, c, slot));
+	if (++f->received != vb_load_message_cnt(l, f))
+		return;
+	f->delivered = now;
+	if (!is_reliable(l, f) && f->done != VB_NEVER) {
+		vb_load_disconnect(l, f);
+		vb_load_flow_end(l, flow);
+	}
+	vb_pattern_on_delivered(l, flow, now);
+}
+
 static void on_received(struct vb_load *l, struct vb_connection *c, const struct vb_wc *wc,
 			vb_time now)
 {
-	uint32_t slot = (uint32_t)(wc->wr_id >> 32 & 0x7fffffff), flow = c->flow;
+	uint32_t slot = (uint32_t)(wc->wr_id >> 32 & 0x7fffffff), flow = c->inbound;
 
 	/* A connection of DC that ends gives back what it had taken for a message that comes again.
 	 */
 	if (wc->status != VB_WC_SUCCESS && l->cfg.type != VB_QPT_DCI) {
-		c->broken = true;
+		c->broken_there = true;
 		return;
 	}
-	if (wc->status == VB_WC_SUCCESS && flow != VB_LOAD_NONE &&
-	    l->flow[flow].op == VB_LOAD_SEND) {
-		struct vb_flow *f = &l->flow[flow];
-
-		if (is_reliable(l, f))
-			slot_check(l, f, f->received, received_at(l, c, slot));
-		if (++f->received == vb_load_message_cnt(l, f)) {
-			f->delivered = now;
-			if (f->done != VB_NEVER) {
-				vb_load_disconnect(l, f);
-				vb_load_flow_end(l, flow);
-			}
-			vb_pattern_on_delivered(l, flow, now);
-		}
-	}
+	if (wc->status == VB_WC_SUCCESS && flow != VB_LOAD_NONE && l->flow[flow].op == VB_LOAD_SEND)
+		message_arrive(l, c, flow, slot, now);
 	if (vb_load_repost(l, (uint32_t)(c - l->connection), slot, now))
-		c->broken = true;
+		c->broken_there = true;
 	vb_sim_touch(l->sim, c->dst);
 }
 
@@ -265,7 +271,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 		slot_check(l, f, k, slot_of(l, c, 1, k));
 	}
 	if (f->status == VB_WC_SUCCESS && f->completed < vb_load_message_cnt(l, f)) {
-		flow_go_on(l, flow);
+		flow_go_on(l, flow, now);
 	} else if (f->completed == f->posted) {
 		f->done = now;
 		/* A UC SEND ends here before it arrives there, if it does. */
@@ -342,7 +348,8 @@ int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_loa
 
 	if (cfg->flows_max == 0 || cfg->connections_max == 0 || cfg->depth == 0 ||
 	    cfg->flows_max >= 1u << 23 || cfg->message_bytes < 8 || cfg->depth > 1024 ||
-	    !type_is_good(cfg->type))
+	    !type_is_good(cfg->type) ||
+	    (vb_sim_part_cnt(sim) > 1 && vb_load_parts_wrong(cfg, NULL, vb_sim_carries_data(sim))))
 		return -EINVAL;
 	l = memory->alloc(memory->ctx, sizeof *l);
 	if (!l)

@@ -123,19 +123,26 @@ void vb_load_destroy(struct vb_load *l);
 const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
 			  uint32_t hosts);
 
+/* The property of a load, or of a pattern @p of it (NULL: of none), that keeps a simulation in one
+ * part, as "has flows that ..."; @data: payloads have bytes. NULL: there is none, it can be run in
+ * several. */
+const char *vb_load_parts_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
+				bool data);
+
 /* The same of a group that a pattern names, "has group 3: there are 2"; NULL: nothing, or it names
  * none. */
 const char *vb_load_group_wrong(const struct vb_load *l, const struct vb_load_pattern *p);
 
 /* Adds a group; they are numbered as they come. -EINVAL: a member is no host or not in the
- * partition, or there are VB_SIM_GROUPS already; -ENOMEM. */
+ * partition, there are VB_SIM_GROUPS already, or the simulation is in parts; -ENOMEM. */
 int vb_load_add_group(struct vb_load *l, const struct vb_load_group_config *c);
 uint32_t vb_load_group_cnt(const struct vb_load *l);
 void vb_load_group_stats(const struct vb_load *l, uint32_t group, struct vb_load_group_stats *st);
 /* The host of a member. */
 uint32_t vb_load_group_member(const struct vb_load *l, uint32_t group, uint32_t member);
 
-/* Adds a pattern. -EINVAL: vb_load_wrong() or vb_load_group_wrong(); -ENOMEM: more flows than
+/* Adds a pattern. -EINVAL: vb_load_wrong(), vb_load_group_wrong(), or in a simulation in parts
+ * vb_load_parts_wrong(); -ENOMEM: more flows than
  * flows_max. */
 int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p);
 static inline bool vb_flow_is_to_group(const struct vb_flow *f)

@@ -2,6 +2,7 @@
 /* Patterns: which flows there are, and which follow from others. See load.h. */
 #include "base/assert.h"
 #include "sim/load/priv.h"
+#include "sim/parts.h"
 
 #include <errno.h>
 
@@ -287,13 +288,23 @@ static struct vb_load_source *source_of(struct vb_load *l, const struct vb_flow 
 	return f->pattern < l->source_cnt ? &l->source[f->pattern] : NULL;
 }
 
+/* Its flows follow from others that have arrived, or are done. */
+static bool is_closed_loop(const struct vb_load_pattern *p)
+{
+	return p->shape == VB_LOAD_RING || p->shape == VB_LOAD_PING_PONG ||
+	       (p->shape == VB_LOAD_ALL_TO_ALL && p->parallel > 0);
+}
+
 void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now)
 {
-	const struct vb_flow f = l->flow[flow];
-	struct vb_load_source *s = source_of(l, &f);
+	struct vb_load_source *s = source_of(l, &l->flow[flow]);
+	struct vb_flow f;
 
-	if (!s)
+	if (!s || !is_closed_loop(&s->p))
 		return;
+	f = l->flow[flow];
+	if (l->connection[f.connection].flow != flow && f.status != VB_WC_SUCCESS)
+		return; /* it has failed before */
 	if (s->p.shape == VB_LOAD_RING && f.step + 1 < 2 * (s->p.hosts - 1))
 		(void)flow_of(l, s, f.dst, (f.dst + 1) % s->p.hosts, f.bytes, f.step + 1, now);
 	else if (s->p.shape == VB_LOAD_PING_PONG && f.step + 1 < s->p.flows)
@@ -305,11 +316,12 @@ void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now)
 
 void vb_pattern_on_done(struct vb_load *l, uint32_t flow, vb_time now)
 {
-	const struct vb_flow f = l->flow[flow];
-	struct vb_load_source *s = source_of(l, &f);
+	struct vb_load_source *s = source_of(l, &l->flow[flow]);
+	struct vb_flow f;
 
-	if (!s || s->p.shape != VB_LOAD_ALL_TO_ALL || s->p.parallel == 0)
+	if (!s || !is_closed_loop(&s->p) || s->p.shape != VB_LOAD_ALL_TO_ALL)
 		return;
+	f = l->flow[flow];
 
 	uint32_t d = f.step + s->p.parallel;
 
@@ -361,6 +373,24 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 	default:
 		return (uint32_t)p->shape < VB_LOAD_SHAPE_CNT ? NULL : "has no such shape";
 	}
+}
+
+const char *vb_load_parts_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
+				bool data)
+{
+	if (data)
+		return "has payloads with bytes, which both ends of a flow compare";
+	if (c->receive_delay)
+		return "has a delay of receives, for which the load has one clock";
+	if (c->type == VB_QPT_UC || c->type == VB_QPT_UD)
+		return "has flows of UC or UD, which are over when their other end says so";
+	if (p && is_closed_loop(p))
+		return "has flows that follow from others at once";
+	if (p && p->shape == VB_LOAD_MULTICAST)
+		return "has flows to groups, which all members count together";
+	if (p && p->shape == VB_LOAD_LIST)
+		return "has a list of flows, whose records go from one to the next";
+	return NULL;
 }
 
 const char *vb_load_group_wrong(const struct vb_load *l, const struct vb_load_pattern *p)
@@ -428,7 +458,8 @@ int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p)
 
 	int err;
 
-	if (vb_load_wrong(&l->cfg, &own, l->host_cnt) || vb_load_group_wrong(l, &own))
+	if (vb_load_wrong(&l->cfg, &own, l->host_cnt) || vb_load_group_wrong(l, &own) ||
+	    (vb_sim_part_cnt(l->sim) > 1 && vb_load_parts_wrong(&l->cfg, &own, false)))
 		return -EINVAL;
 	*s = (struct vb_load_source){
 	    .p = own, .rng = vb_rng_stream(vb_sim_seed(l->sim), "load", l->source_cnt)};

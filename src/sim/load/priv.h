@@ -22,18 +22,24 @@ struct vb_load_side {
 	uint8_t *mem;         /* depth slots of message_bytes; NULL: lengths only */
 };
 
-/* From a host to another one, or to a group: then side 1 is empty. */
+/* From a host to another one, or to a group: then side 1 is empty. The two hosts may be in
+ * different parts of the simulation, so each end writes its own fields only, and reads of the
+ * other's when it is still: in the timer, when flows begin, and at the end. */
 struct vb_connection {
 	uint32_t src, dst, flow; /* dst as in a flow */
 	uint32_t next_idle;
 	struct vb_load_side side[2]; /* 0: at src */
 	uint32_t base;               /* messages of flows that were here before: slots go round */
+	uint32_t used;               /* the same of the one that was here last */
 	/* With a receive_delay: when slots are posted again, from late_first on, in turn. */
 	vb_time *late;
 	uint32_t late_first, late_cnt;
-	bool broken;
+	bool broken; /* at src: it takes no other flow */
 	uint8_t traffic_class;
 	struct vb_path path; /* UD and DC: from src to dst */
+	/* At dst: the same, and the flow that messages are of, until the next one begins. */
+	bool broken_there;
+	uint32_t inbound;
 };
 
 /* A QP that is attached to a group, and receives. */
@@ -142,7 +148,7 @@ int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow);
 int vb_load_cq_reserve(struct vb_load *l, uint32_t host, uint32_t wrs);
 void vb_load_disconnect(struct vb_load *l, struct vb_flow *f);
 /* Posts the receive WQE for slot @slot at the far end. */
-int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot);
+int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now);
 
 /* Posts it again now or when it is its time. */
 int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now);

@@ -5,8 +5,11 @@
 
 #include <errno.h>
 
+/* Parts are still when one is due: parts.c looks at it. */
 static void changes_arm(struct vb_sim *s)
 {
+	if (s->cut)
+		return;
 	vb_eventq_set(&s->events, vb_sim_links_id(s), s->change_cnt ? s->change[0].at : VB_NEVER);
 }
 
@@ -43,8 +46,8 @@ int vb_sim_plan_link(struct vb_sim *s, uint32_t link, bool up, vb_time at)
 		return -EINVAL;
 	if (s->change_cnt + 2 > VB_SIM_LINK_CHANGES_MAX)
 		return -ENOSPC;
-	if (!vb_sim_cable_hooks(s, &s->port[2 * link]) ||
-	    !vb_sim_cable_hooks(s, &s->port[2 * link + 1]))
+	if (!vb_sim_cable_hooks(s, vb_sim_port(s, 2 * link)) ||
+	    !vb_sim_cable_hooks(s, vb_sim_port(s, 2 * link + 1)))
 		return -ENOMEM;
 	err = change_add(s, &c);
 	if (!err)
@@ -63,9 +66,18 @@ static void end_change(struct vb_port *p, bool up, vb_time now)
 	}
 }
 
+/* Frames on the way to another part are lost, too. */
+static void end_arm(struct vb_sim *s, const struct vb_port *p)
+{
+	if (p->cable.hooks->leave)
+		vb_sim_cut_lose(s, p->id);
+	vb_eventq_set(&vb_sim_of_port(s, p->id)->events, s->host_cnt + p->id,
+		      vb_port_poll_timeout(p));
+}
+
 static void link_change(struct vb_sim *s, const struct vb_sim_link_change *c)
 {
-	struct vb_port *a = &s->port[2 * c->link], *b = &s->port[2 * c->link + 1];
+	struct vb_port *a = vb_sim_port(s, 2 * c->link), *b = vb_sim_port(s, 2 * c->link + 1);
 
 	if (a->cable.down == !c->up)
 		return;
@@ -77,8 +89,8 @@ static void link_change(struct vb_sim *s, const struct vb_sim_link_change *c)
 		vb_sim_ib_set_link(s, a, c->up);
 		vb_sim_ib_set_link(s, b, c->up);
 	}
-	vb_eventq_set(&s->events, s->host_cnt + a->id, vb_port_poll_timeout(a));
-	vb_eventq_set(&s->events, s->host_cnt + b->id, vb_port_poll_timeout(b));
+	end_arm(s, a);
+	end_arm(s, b);
 }
 
 void vb_sim_links_change(struct vb_sim *s)

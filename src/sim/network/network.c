@@ -14,8 +14,9 @@ static void on_trace(void *ctx, const struct vb_trace_event *ev)
 {
 	struct vb_sim *s = ctx;
 
+	VB_ASSERT_ALL(ev->node < vb_sim_trace_nodes(s));
 	if (s->cfg.digest)
-		vb_digest_event(&s->digest, ev);
+		s->digest[ev->node] = vb_digest_event(s->digest[ev->node], ev);
 	if (s->cfg.on_event && s->cfg.trace_mask >> ev->id & 1)
 		s->cfg.on_event(s->cfg.trace_ctx, ev);
 }
@@ -73,7 +74,7 @@ struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p)
 	if (!h)
 		return NULL;
 	*h = (struct vb_cable_hooks){
-	    .pool = &s->pool,
+	    .pool = &vb_sim_of_port(s, p->id)->pool,
 	    .dir = p->id & 1 ? VB_FAULT_RX : VB_FAULT_TX,
 	    .tap = s->cfg.on_packet,
 	    .ctx = s->cfg.trace_ctx,
@@ -102,11 +103,22 @@ static int port_create(struct vb_sim *s, uint32_t id)
 	p->headroom = port_headroom(&s->cfg, p->rate_bps, cable->delay);
 	if ((cable->mtu || s->cfg.on_packet) && !vb_sim_cable_hooks(s, p))
 		return -ENOMEM;
-	if (!p->at_host)
-		return 0;
-	if (s->host[node].port)
-		return -EINVAL;
-	s->host[node].port = p;
+	return 0;
+}
+
+/* Each host has the one port of its cable. */
+static int hosts_plug(struct vb_sim *s)
+{
+	for (uint32_t i = 0; i < s->port_cnt; i++) {
+		struct vb_port *p = vb_sim_port(s, i);
+		uint32_t node = vb_sim_node_at(s->cfg.topo, i);
+
+		if (!p->at_host)
+			continue;
+		if (s->host[node].port)
+			return -EINVAL;
+		s->host[node].port = p;
+	}
 	return 0;
 }
 
@@ -134,8 +146,8 @@ static int host_create(struct vb_sim *s, uint32_t host)
 	if (s->cfg.ib.pkey)
 		memcpy(c.port[1].pkey, s->cfg.ib.pkey + (size_t)host * VB_SIM_PKEYS,
 		       VB_SIM_PKEYS * sizeof c.port[1].pkey[0]);
-	return vb_nic_init(&s->host[host], &c, s->host[host].port, &s->nics, host_address(s, host),
-			   s->cfg.cqe);
+	return vb_nic_init(&s->host[host], &c, s->host[host].port, &vb_sim_of_node(s, host)->nics,
+			   host_address(s, host), s->cfg.cqe);
 }
 
 static int switch_create(struct vb_sim *s, uint32_t idx, struct vb_port **port, uint32_t port_cnt)
@@ -144,7 +156,8 @@ static int switch_create(struct vb_sim *s, uint32_t idx, struct vb_port **port, 
 	const struct vb_multipath_config *m = &s->cfg.sw.multipath;
 	struct vb_rng r = vb_rng_stream(m->hash_seed ? m->hash_seed : s->cfg.seed, "ecmp",
 					m->same_hash ? 0 : idx);
-	int err = vb_switch_init(sw, &s->cfg.sw, port, port_cnt, &s->pool);
+	int err = vb_switch_init(sw, &s->cfg.sw, port, port_cnt,
+				 &vb_sim_of_node(s, s->host_cnt + idx)->pool);
 
 	sw->trace = vb_sim_trace_of(s, s->host_cnt + idx);
 	sw->forward.salt = (uint32_t)vb_rng_next(&r);
@@ -170,7 +183,7 @@ static int switches_create(struct vb_sim *s)
 	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
 		if (!s->port[i].at_host) {
 			s->switch_of[i] = vb_sim_node_at(s->cfg.topo, i) - s->host_cnt;
-			s->switch_port[end[s->switch_of[i]]++] = &s->port[i];
+			s->switch_port[end[s->switch_of[i]]++] = vb_sim_port(s, i);
 		}
 	at = 0;
 	for (uint32_t i = 0; !err && i < s->switch_cnt; i++) {
@@ -190,7 +203,7 @@ static bool needs_telemetry(const struct vb_sim_config *cfg)
 	return c && c->algorithm && c->algorithm->needs & VERBENA_CC_NEEDS_INT && !cfg->ib.is_used;
 }
 
-static void pool_init(struct vb_sim *s)
+void vb_sim_pool_init(struct vb_sim *s)
 {
 	size_t bytes = VB_HDR_MAX;
 
@@ -209,6 +222,10 @@ static void pool_init(struct vb_sim *s)
 	    .release = s->cfg.memory.free,
 	    .alloc_ctx = s->cfg.memory.ctx,
 	};
+	s->nics.pool = &s->pool;
+	s->nics.carry_data = s->cfg.carry_data;
+	s->nics.address = s->cfg.ib.is_used ? VB_SIM_LID : VB_SIM_ADDRESS;
+	s->nics.cnt = s->host_cnt;
 }
 
 /* Where the first of what is aligned to @align is, whatever the allocator aligns to. */
@@ -217,26 +234,49 @@ static void *memory_align(void *mem, size_t align)
 	return mem ? (char *)mem + (align - (uintptr_t)mem % align) % align : NULL;
 }
 
-int vb_sim_network_create(struct vb_sim *s)
+int vb_sim_ports_create(struct vb_sim *s)
 {
 	int err = 0;
 
-	pool_init(s);
-	s->nics.pool = &s->pool;
-	s->nics.carry_data = s->cfg.carry_data;
-	s->nics.address = s->cfg.ib.is_used ? VB_SIM_LID : VB_SIM_ADDRESS;
-	s->nics.cnt = s->host_cnt;
+	s->port_mem = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->port);
+	s->port = memory_align(s->port_mem, _Alignof(struct vb_port));
+	if (!s->port)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
+		err = port_create(s, i);
+	return err;
+}
+
+void vb_sim_ports_destroy(struct vb_sim *s)
+{
+	for (uint32_t i = 0; s->port && i < s->port_cnt; i++) {
+		struct vb_cable_hooks *h = s->port[i].cable.hooks;
+
+		if (h && !(i & 1))
+			vb_sim_free(s, h->fault);
+		vb_sim_free(s, h);
+	}
+	vb_sim_free(s, s->port_mem);
+}
+
+int vb_sim_network_create(struct vb_sim *s)
+{
+	int err;
+
+	vb_sim_pool_init(s);
 	s->host_mem = vb_sim_alloc(s, (s->host_cnt + 1) * sizeof *s->host);
 	s->host = memory_align(s->host_mem, _Alignof(struct vb_nic));
 	s->sw = vb_sim_alloc(s, (s->switch_cnt + 1) * sizeof *s->sw);
 	s->switch_port = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof(struct vb_port *));
 	s->switch_of = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->switch_of);
-	s->port_mem = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->port);
-	s->port = memory_align(s->port_mem, _Alignof(struct vb_port));
-	if (!s->host || !s->sw || !s->switch_port || !s->switch_of || !s->port)
+	s->digest = vb_sim_alloc(s, vb_sim_trace_nodes(s) * sizeof *s->digest);
+	if (!s->digest || !s->host || !s->sw || !s->switch_port || !s->switch_of)
 		return -ENOMEM;
-	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
-		err = port_create(s, i);
+	err = vb_sim_ports_create(s);
+	if (!err)
+		err = vb_sim_cut_create(s);
+	if (!err)
+		err = hosts_plug(s);
 	if (!err)
 		err = vb_sim_subnets_create(s);
 	if (s->subnets)
@@ -249,6 +289,8 @@ int vb_sim_network_create(struct vb_sim *s)
 		err = vb_sim_routes_create(s);
 	if (!err)
 		err = vb_sim_trees_create(s);
+	if (!err)
+		vb_sim_cut_share(s);
 	return err || !s->cfg.ib.is_used ? err : vb_sim_ib_create(s);
 }
 
@@ -258,13 +300,8 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	vb_sim_subnets_destroy(s);
 	for (uint32_t i = 0; s->host && i < s->host_cnt; i++)
 		vb_nic_destroy(&s->host[i]);
-	for (uint32_t i = 0; s->port && i < s->port_cnt; i++) {
-		struct vb_cable_hooks *h = s->port[i].cable.hooks;
-
-		if (h && !(i & 1))
-			vb_sim_free(s, h->fault);
-		vb_sim_free(s, h);
-	}
+	vb_sim_cut_destroy(s);
+	vb_sim_ports_destroy(s);
 	vb_frame_pool_destroy(&s->pool);
 	vb_sim_free(s, s->map.site);
 	vb_sim_free(s, s->hop_set);
@@ -276,17 +313,19 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	vb_sim_free(s, s->sw);
 	vb_sim_free(s, s->switch_port);
 	vb_sim_free(s, s->switch_of);
-	vb_sim_free(s, s->port_mem);
+	vb_sim_free(s, s->digest);
 }
 
 static int fault_set(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec)
 {
-	struct vb_cable_hooks *a = vb_sim_cable_hooks(s, &s->port[2 * link]),
-			      *b = vb_sim_cable_hooks(s, &s->port[2 * link + 1]);
+	struct vb_cable_hooks *a = vb_sim_cable_hooks(s, vb_sim_port(s, 2 * link)),
+			      *b = vb_sim_cable_hooks(s, vb_sim_port(s, 2 * link + 1));
 	struct vb_cable_fault *f = NULL;
 
 	if (!a || !b)
 		return -ENOMEM;
+	if (a->leave)
+		return -EXDEV;
 	if (spec) {
 		f = vb_sim_alloc(s, sizeof *f);
 		if (!f)
@@ -302,7 +341,7 @@ static int fault_set(struct vb_sim *s, uint32_t link, const struct vb_fault_spec
 
 static struct vb_cable_fault *fault_at(const struct vb_sim *s, uint32_t link)
 {
-	const struct vb_cable_hooks *h = s->port[2 * link].cable.hooks;
+	const struct vb_cable_hooks *h = vb_sim_port(s, 2 * link)->cable.hooks;
 
 	return h ? h->fault : NULL;
 }

@@ -16,7 +16,7 @@ static int map_fill(struct vb_sim *s)
 	if (!s->map.site)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->host_cnt; i++) {
-		const struct vb_port *p = &s->port[vb_sim_peer(s->host[i].port->id)];
+		const struct vb_port *p = vb_sim_port(s, vb_sim_peer(s->host[i].port->id));
 		const struct vb_switch *sw = vb_sim_switch_at(s, p);
 
 		s->map.site[i] = (struct vb_forward_site){

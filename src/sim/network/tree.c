@@ -39,7 +39,7 @@ static bool switch_reach(struct growth *g, uint32_t at, uint32_t *tail)
 	bool leads = false;
 
 	for (uint32_t i = 0; i < sw->port_cnt; i++) {
-		const struct vb_port *far = &g->s->port[vb_sim_peer(sw->port[i]->id)];
+		const struct vb_port *far = vb_sim_port(g->s, vb_sim_peer(sw->port[i]->id));
 		uint32_t next = vb_sim_switch_behind(g->s, sw->port[i]);
 
 		if (sw->port[i]->to_host) {
@@ -90,7 +90,7 @@ static void tree_grow(struct growth *g, uint32_t root)
 		if (g->reached[g->queue[head]] != 2 || g->up[g->queue[head]] == VB_SIM_NONE)
 			continue;
 		up = sw->port[g->up[g->queue[head]]];
-		above = &g->s->port[vb_sim_peer(up->id)];
+		above = vb_sim_port(g->s, vb_sim_peer(up->id));
 		parent = vb_sim_switch_at(g->s, above);
 		VB_ASSERT_ALL(parent && g->reached[vb_sim_switch_number(g->s, parent)] != 0);
 		g->reached[vb_sim_switch_number(g->s, parent)] = 2;

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A network that is cut into parts: the parts, and the frames that go from one to another. A frame
+ * that leaves waits in a box of the part that sent it until the window is over. The other part
+ * copies it in the next window, and the sender has it back in the one after that; so no two parts
+ * touch a frame, a box or a pool at the same time. See priv.h and parts.h.
+ */
+#include "base/assert.h"
+#include "sim/priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The time that every frame takes to the other end of a cable, at least. */
+static vb_dur cable_lookahead(const struct vb_cable *c)
+{
+	return c->delay + (VB_FRAME_MIN + VB_FRAME_GAP) * 8 * UINT64_C(1000000000) / c->rate_bps;
+}
+
+/* Which cables are cut, and by how much time they divide. */
+static int cables_look(struct vb_sim *s, struct vb_sim_cut *c)
+{
+	const struct vb_sim_topo *t = s->cfg.topo;
+
+	c->lookahead = VB_NEVER;
+	for (uint32_t i = 0; i < s->host_cnt + s->switch_cnt; i++)
+		if (c->of_node[i] >= c->part_cnt)
+			return -EINVAL;
+	for (uint32_t i = 0; i < s->port_cnt; i++)
+		c->of_port[i] = c->of_node[vb_sim_node_at(t, i)];
+	for (uint32_t i = 0; i < t->link_cnt; i++) {
+		const struct vb_sim_topo_link *l = &t->link[i];
+		vb_dur ahead = cable_lookahead(&l->cable);
+
+		if (c->of_node[l->a] == c->of_node[l->b])
+			continue;
+		if (l->a < s->host_cnt || l->b < s->host_cnt || ahead == 0)
+			return -EINVAL;
+		c->lookahead = vb_time_min(c->lookahead, ahead);
+	}
+	return 0;
+}
+
+static int part_create(struct vb_sim *s, uint32_t number)
+{
+	uint32_t machines = s->host_cnt + s->port_cnt + 3;
+	struct vb_sim *p = vb_sim_alloc(s, sizeof *p);
+
+	if (!p)
+		return -ENOMEM;
+	s->cut->part[number] = p;
+	p->cfg = s->cfg;
+	p->cut = s->cut;
+	p->part = number;
+	p->host_cnt = s->host_cnt;
+	p->switch_cnt = s->switch_cnt;
+	p->port_cnt = s->port_cnt;
+	p->timer_at = VB_NEVER;
+	p->eventq_mem = vb_sim_alloc(s, vb_eventq_size(machines));
+	if (!p->eventq_mem)
+		return -ENOMEM;
+	vb_eventq_init(&p->events, p->eventq_mem, machines);
+	vb_sim_pool_init(p);
+	return vb_sim_ports_create(p);
+}
+
+static int boxes_create(struct vb_sim *p)
+{
+	p->sent_at = VB_NEVER;
+	for (uint32_t i = 0; i < 2; i++) {
+		p->box[i] = vb_sim_alloc(p, p->cut->part_cnt * sizeof *p->box[i]);
+		if (!p->box[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The ends of cut cables hand frames over. */
+static int ends_cut(struct vb_sim *s)
+{
+	for (uint32_t i = 0; i < s->port_cnt; i++) {
+		struct vb_cable_hooks *h;
+
+		if (s->cut->of_port[i] == s->cut->of_port[vb_sim_peer(i)])
+			continue;
+		h = vb_sim_cable_hooks(s, vb_sim_port(s, i));
+		if (!h)
+			return -ENOMEM;
+		h->leave = vb_sim_cut_leave;
+		h->leave_ctx = vb_sim_of_port(s, i);
+	}
+	return 0;
+}
+
+int vb_sim_cut_create(struct vb_sim *s)
+{
+	uint32_t nodes = s->host_cnt + s->switch_cnt, cnt = s->cfg.part_cnt;
+	struct vb_sim_cut *c;
+	int err;
+
+	if (cnt <= 1)
+		return 0;
+	c = vb_sim_alloc(s, sizeof *c);
+	if (!c)
+		return -ENOMEM;
+	s->cut = c;
+	c->part = vb_sim_alloc(s, cnt * sizeof(struct vb_sim *));
+	c->of_node = vb_sim_alloc(s, nodes * sizeof *c->of_node);
+	c->of_port = vb_sim_alloc(s, s->port_cnt * sizeof *c->of_port);
+	if (!c->part || !c->of_node || !c->of_port)
+		return -ENOMEM;
+	c->part_cnt = cnt;
+	c->part[0] = s;
+	memcpy(c->of_node, s->cfg.part_of, nodes * sizeof *c->of_node);
+	err = cables_look(s, c);
+	for (uint32_t i = 1; !err && i < cnt; i++)
+		err = part_create(s, i);
+	for (uint32_t i = 0; !err && i < cnt; i++)
+		err = boxes_create(c->part[i]);
+	return err ? err : ends_cut(s);
+}
+
+void vb_sim_cut_share(struct vb_sim *s)
+{
+	for (uint32_t i = 1; s->cut && i < s->cut->part_cnt; i++) {
+		struct vb_sim *p = s->cut->part[i];
+
+		p->cfg.topo = NULL;
+		p->cfg.part_of = NULL;
+		p->host = s->host;
+		p->sw = s->sw;
+		p->switch_of = s->switch_of;
+	}
+}
+
+void vb_sim_cut_destroy(struct vb_sim *s)
+{
+	struct vb_sim_cut *c = s->cut;
+
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		struct vb_sim *p = c->part[i];
+
+		if (!p)
+			continue;
+		vb_sim_free(s, p->box[0]);
+		vb_sim_free(s, p->box[1]);
+		if (i == 0)
+			continue;
+		vb_sim_ports_destroy(p);
+		vb_frame_pool_destroy(&p->pool);
+		vb_sim_free(s, p->eventq_mem);
+		vb_sim_free(s, p);
+	}
+	vb_sim_free(s, c->part);
+	vb_sim_free(s, c->of_node);
+	vb_sim_free(s, c->of_port);
+	vb_sim_free(s, c);
+	s->cut = NULL;
+}
+
+static struct vb_frame *frame_behind(const struct vb_frame *f)
+{
+	struct vb_timed *t = f->flight.behind.next;
+
+	return t ? vb_container_of(t, struct vb_frame, flight) : NULL;
+}
+
+void vb_sim_cut_leave(void *ctx, uint32_t port, struct vb_frame *f)
+{
+	struct vb_sim *s = ctx;
+	const struct vb_sim_cut *c = s->cut;
+	struct vb_sim_box *b = &s->box[c->window & 1][c->of_port[vb_sim_peer(port)]];
+
+	/* Conservative: nothing arrives in the window in which it was sent. */
+	VB_ASSERT_ALL(f->flight.at >= c->end && c->of_port[port] == s->part);
+	f->in = port;
+	f->flight.behind.next = NULL;
+	if (b->first)
+		b->last->flight.behind.next = &f->flight;
+	else
+		b->first = f;
+	b->last = f;
+	s->sent_at = vb_time_min(s->sent_at, f->flight.at);
+}
+
+/* A frame of another part goes on here, as the one that it came by. */
+static void frame_enter(struct vb_sim *s, const struct vb_frame *f)
+{
+	struct vb_port *p = &s->port[f->in];
+	struct vb_frame *own = vb_frame_copy(&s->pool, f);
+
+	VB_ASSERT_ALL(f->in < s->port_cnt && f->flight.at >= s->now);
+	if (!own)
+		return;
+	vb_timed_put(&p->cable.flight, &own->flight);
+	vb_eventq_set(&s->events, s->host_cnt + p->id, vb_port_poll_timeout(p));
+}
+
+/* The frames in boxes @box of all others. */
+static void frames_enter(struct vb_sim *s, uint32_t box)
+{
+	for (uint32_t i = 0; i < s->cut->part_cnt; i++)
+		for (const struct vb_frame *f = s->cut->part[i]->box[box][s->part].first; f;
+		     f = frame_behind(f))
+			frame_enter(s, f);
+}
+
+/* Others have taken what is in own boxes @box. */
+static void box_clear(struct vb_sim *s, uint32_t box)
+{
+	for (uint32_t i = 0; i < s->cut->part_cnt; i++) {
+		struct vb_sim_box *b = &s->box[box][i];
+
+		for (struct vb_frame *f = b->first, *next; f; f = next) {
+			next = frame_behind(f);
+			vb_frame_pool_give(&s->pool, f);
+		}
+		*b = (struct vb_sim_box){NULL, NULL};
+	}
+}
+
+void vb_sim_cut_enter(struct vb_sim *s)
+{
+	uint32_t own = s->cut->window & 1;
+
+	box_clear(s, own);
+	frames_enter(s, !own);
+}
+
+void vb_sim_cut_empty(struct vb_sim *s)
+{
+	struct vb_sim_cut *c = s->cut;
+
+	for (uint32_t i = 0; i < c->part_cnt; i++)
+		frames_enter(c->part[i], c->window & 1);
+	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		box_clear(c->part[i], 0);
+		box_clear(c->part[i], 1);
+		c->part[i]->sent_at = VB_NEVER;
+	}
+}
+
+void vb_sim_cut_lose(struct vb_sim *s, uint32_t port)
+{
+	struct vb_sim *far = vb_sim_of_port(s, vb_sim_peer(port));
+	struct vb_port *p = &far->port[port];
+
+	for (struct vb_timed *t; (t = vb_timed_take(&p->cable.flight, VB_NEVER)) != NULL;) {
+		vb_sim_port(s, port)->cable.hooks->lost++;
+		vb_frame_pool_give(&far->pool, vb_container_of(t, struct vb_frame, flight));
+	}
+	vb_eventq_set(&far->events, s->host_cnt + port, VB_NEVER);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The windows of a simulation in parts. Events that concern several parts, of the application's
+ * timer and of cables that change, come between windows, behind all others at that instant: machine
+ * numbers say so in a network in one piece as well. See parts.h.
+ */
+#include "sim/parts.h"
+
+#include "base/assert.h"
+#include "sim/priv.h"
+
+#include <errno.h>
+
+/* The next event of a part, and the next arrival of a frame on its way to one. */
+static vb_time next_of_parts(const struct vb_sim_cut *c)
+{
+	vb_time next = VB_NEVER;
+
+	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		next = vb_time_min(next, vb_eventq_next(&c->part[i]->events));
+		next = vb_time_min(next, c->part[i]->sent_at);
+	}
+	return next;
+}
+
+/* The next event that concerns all parts. */
+static vb_time next_of_all(const struct vb_sim *s)
+{
+	return vb_time_min(s->timer_at, s->change_cnt ? s->change[0].at : VB_NEVER);
+}
+
+vb_time vb_sim_parts_next(const struct vb_sim *s)
+{
+	for (uint32_t i = 0; i < s->cut->part_cnt; i++)
+		if (s->cut->part[i]->nics.first)
+			return s->now;
+	return vb_time_min(next_of_parts(s->cut), next_of_all(s));
+}
+
+static bool has_run_out(const struct vb_sim_cut *c)
+{
+	for (uint32_t i = 0; i < c->part_cnt; i++)
+		if (c->part[i]->pool.ran_out)
+			return true;
+	return false;
+}
+
+static void clocks_set(const struct vb_sim_cut *c, vb_time now)
+{
+	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		VB_ASSERT_ALL(c->part[i]->now <= now);
+		c->part[i]->now = now;
+	}
+}
+
+static void parts_settle(const struct vb_sim_cut *c)
+{
+	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		vb_sim_ports_serve(c->part[i]);
+		vb_sim_hosts_settle(c->part[i]);
+	}
+}
+
+/* An event that concerns all parts, which have nothing left to do up to @at. */
+static void event_of_all(struct vb_sim *s, vb_time at)
+{
+	clocks_set(s->cut, at);
+	/* Frames may be sent: none arrives before the next window. */
+	s->cut->end = at;
+	s->event_cnt++;
+	if (s->timer_at == at) {
+		vb_sim_timer_run(s);
+	} else {
+		vb_sim_cut_empty(s);
+		vb_sim_links_change(s);
+	}
+	parts_settle(s->cut);
+}
+
+void vb_sim_parts_begin(struct vb_sim *s, vb_time until)
+{
+	struct vb_sim_cut *c = s->cut;
+
+	VB_ASSERT_ALL(c && c->part_cnt > 1);
+	s->stop = false;
+	c->until = until;
+	c->end = s->now;
+	for (uint32_t i = 0; i < c->part_cnt; i++)
+		c->part[i]->looks = vb_sim_looks_needed(s);
+	parts_settle(c);
+}
+
+bool vb_sim_parts_plan(struct vb_sim *s)
+{
+	struct vb_sim_cut *c = s->cut;
+
+	for (;;) {
+		vb_time here = next_of_parts(c), all = next_of_all(s);
+		vb_time next = vb_time_min(here, all);
+
+		if (has_run_out(c) || s->stop || next == VB_NEVER || next > c->until)
+			return false;
+		if (all < here) {
+			event_of_all(s, all);
+			continue;
+		}
+		c->end = vb_time_min(vb_time_after(here, c->lookahead),
+				     vb_time_after(vb_time_min(all, c->until), 1));
+		c->window++;
+		for (uint32_t i = 0; i < c->part_cnt; i++)
+			c->part[i]->sent_at = VB_NEVER;
+		return true;
+	}
+}
+
+void vb_sim_part_run(struct vb_sim *s, uint32_t part)
+{
+	struct vb_sim *p = s->cut->part[part];
+
+	vb_sim_cut_enter(p);
+	while (!p->pool.ran_out && vb_eventq_next(&p->events) < s->cut->end)
+		vb_sim_event_run(p);
+}
+
+int vb_sim_parts_end(struct vb_sim *s)
+{
+	const struct vb_sim_cut *c = s->cut;
+	vb_time now = 0;
+
+	for (uint32_t i = 0; i < c->part_cnt; i++)
+		now = c->part[i]->now > now ? c->part[i]->now : now;
+	clocks_set(c, now);
+	return has_run_out(c) ? -ENOMEM : 0;
+}
+
+int vb_sim_parts_run(struct vb_sim *s, vb_time until)
+{
+	vb_time next;
+	int err;
+
+	vb_sim_parts_begin(s, until);
+	while (vb_sim_parts_plan(s))
+		for (uint32_t i = 0; i < s->cut->part_cnt; i++)
+			vb_sim_part_run(s, i);
+	err = vb_sim_parts_end(s);
+	next = vb_time_min(vb_sim_parts_next(s), until);
+	if (!err && !s->stop && until != VB_NEVER && s->now < next)
+		clocks_set(s->cut, next);
+	return err;
+}

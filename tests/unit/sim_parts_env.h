@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Networks and loads drawn by a number, run in one part and in several, for tests that the run is
+ * the same: every count of the report, every flow and every port. */
+#ifndef VB_TESTS_UNIT_SIM_PARTS_ENV_H
+#define VB_TESTS_UNIT_SIM_PARTS_ENV_H
+
+#include "core/control/algorithm/algorithm.h"
+#include "sim/load/report.h"
+#include "sim/parts.h"
+#include "sim_net.h"
+
+#define PARTS_FLOWS 4096u
+
+/* A case: the network, the switches, the load, and whether a link changes. */
+struct parts_case {
+	uint64_t seed;
+	uint32_t shape, routing;
+	struct vb_load_pattern p;
+	enum vb_qp_type type;
+	bool lossless, small, marked, dcqcn, hasty, faulty, changes, unequal, stops, hpcc;
+};
+
+/* The end of a run. */
+struct parts_end {
+	struct vb_report r;
+	uint32_t flow_cnt, port_cnt;
+	struct vb_flow flow[PARTS_FLOWS];
+	struct vb_port_stats port[1024];
+};
+
+static inline struct parts_case parts_case_of(uint64_t seed)
+{
+	struct vb_rng rng = vb_rng_stream(seed, "parts", 0);
+	struct parts_case c = {.seed = seed, .shape = vb_rng_below(&rng, 6)};
+
+	c.routing = vb_rng_below(&rng, VB_MULTIPATH_KINDS);
+	c.type = vb_rng_below(&rng, 4) == 0   ? VB_QPT_DCI
+		 : vb_rng_below(&rng, 4) == 0 ? VB_QPT_XRC_INI
+					      : VB_QPT_RC;
+	c.lossless = vb_rng_below(&rng, 2);
+	c.small = vb_rng_below(&rng, 2);
+	c.marked = vb_rng_below(&rng, 2);
+	c.dcqcn = vb_rng_below(&rng, 3) == 0;
+	c.hasty = vb_rng_below(&rng, 4) == 0;
+	c.faulty = vb_rng_below(&rng, 3) == 0;
+	c.changes = vb_rng_below(&rng, 3) == 0;
+	c.unequal = vb_rng_below(&rng, 2);
+	c.stops = vb_rng_below(&rng, 3) == 0;
+	c.p.bytes = 1000 + vb_rng_below(&rng, 100000);
+	for (uint32_t i = 0; i < VB_LOAD_OP_CNT; i++)
+		c.p.mix[i] = vb_rng_below(&rng, 4);
+	switch (vb_rng_below(&rng, 4)) {
+	case 0:
+		c.p.shape = VB_LOAD_INCAST;
+		c.p.flows = 5;
+		break;
+	case 1:
+		c.p.shape = VB_LOAD_POISSON;
+		c.p.flows = 100;
+		c.p.load_ppm = 800000;
+		c.p.sizes = &vb_size_hadoop;
+		break;
+	case 2:
+		c.p.shape = VB_LOAD_ALL_TO_ALL;
+		c.p.bytes /= 8;
+		break;
+	default:
+		c.p.shape = VB_LOAD_PERMUTATION;
+		break;
+	}
+	/* With records of switches in packets, which cross from part to part. */
+	c.hpcc = !c.dcqcn && vb_rng_below(&rng, 3) == 0;
+	return c;
+}
+
+static inline void parts_topology(struct vb_sim_topo *t, const struct parts_case *c)
+{
+	struct vb_cable host = net_cable(25, 500), fabric = net_cable(c->unequal ? 40 : 25, 700);
+	int err;
+
+	switch (c->shape) {
+	case 0:
+		err = vb_sim_topo_dumbbell(t, &net_memory, 3, 4, &host, &fabric);
+		break;
+	case 1:
+		err = vb_sim_topo_parking_lot(t, &net_memory, 5, 2, &host, &fabric);
+		break;
+	case 2:
+		err = vb_sim_topo_ring(t, &net_memory, 5, 2, &host, &fabric);
+		break;
+	case 3:
+		err = vb_sim_topo_clos(t, &net_memory, 4, 2, 3, &host, &fabric);
+		break;
+	case 4:
+		err = vb_sim_topo_clos3(t, &net_memory, 2, 2, 2, 2, 2, &host, &fabric);
+		break;
+	default:
+		err = vb_sim_topo_fat_tree(t, &net_memory, 4, &host, &fabric);
+		break;
+	}
+	assert_int_equal(err, 0);
+}
+
+static inline struct vb_sim_config parts_config(const struct parts_case *c)
+{
+	struct vb_sim_config cfg = net_config();
+	static struct vb_cc_choice choice;
+
+	vb_cc_choice_begin(&choice, vb_cc_algorithm_find("hpcc", strlen("hpcc")),
+			   UINT64_C(25000000000));
+	cfg.hca.choice = c->hpcc ? &choice : NULL;
+	cfg.seed = c->seed;
+	cfg.digest = true;
+	cfg.reroute = 20000;
+	cfg.hca.port[1].active_mtu = VB_MTU_1024;
+	cfg.sw.ecn = c->marked;
+	cfg.sw.red = (struct vb_red){.kmin = 5000, .kmax = 100000, .pmax_ppm = 100000};
+	cfg.sw.buffer.lossless = c->lossless;
+	cfg.sw.buffer.xoff_bytes = c->lossless ? 20000 : 0;
+	cfg.sw.watchdog = c->small ? 50000 : 0;
+	cfg.sw.buffer.bytes = c->lossless ? 2 << 20 : c->small ? 60000 : 1 << 20;
+	cfg.sw.queue_bytes = c->small ? 30000 : 0;
+	cfg.sw.multipath = (struct vb_multipath_config){
+	    .kind = (uint8_t)c->routing, .flowlet_gap = 5000, .flowlet_cnt = 64, .queue_step = 1};
+	if (c->dcqcn)
+		vb_cc_settings_paper(&cfg.hca.cc, UINT64_C(25000000000));
+	return cfg;
+}
+
+static inline struct vb_load_config parts_load(const struct parts_case *c)
+{
+	return (struct vb_load_config){
+	    .flows_max = PARTS_FLOWS,
+	    .connections_max = PARTS_FLOWS,
+	    .message_bytes = 30000,
+	    .depth = 4,
+	    .type = c->type,
+	    .mtu = VB_MTU_1024,
+	    .timeout = c->hasty ? 2 : 6,
+	    .retry_cnt = c->hasty ? 1 : 7,
+	    .rnr_retry = 7,
+	    .min_rnr_timer = 1,
+	    .rd_atomic = 4,
+	    .traffic_class = VB_ECN_ECT0,
+	};
+}
+
+/* Faults on cables of hosts, and a cable between switches that is apart for a while. */
+static inline void parts_disturb(struct net *n, const struct parts_case *c)
+{
+	struct vb_fault_error e;
+	struct vb_fault_spec spec;
+	uint32_t last = n->topo.link_cnt - 1;
+
+	if (c->faulty) {
+		assert_int_equal(vb_fault_parse("loss=1e-2,reorder=1e-2/3us,dup=1e-2", &spec, &e),
+				 0);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(
+			    vb_sim_set_cable_fault(n->sim, vb_sim_host_link(n->sim, i), &spec), 0);
+	}
+	if (c->changes) {
+		assert_int_equal(vb_sim_plan_link(n->sim, last, false, 15000), 0);
+		assert_int_equal(vb_sim_plan_link(n->sim, last, true, 90000), 0);
+		assert_int_equal(
+		    vb_sim_plan_link(n->sim, vb_sim_host_link(n->sim, 1), false, 15000), 0);
+		assert_int_equal(vb_sim_plan_link(n->sim, vb_sim_host_link(n->sim, 1), true, 60000),
+				 0);
+	}
+}
+
+/* Runs @n to @until; it has more than one part if the driver needs them. */
+typedef int parts_run_fn(struct vb_sim *s, vb_time until);
+
+static inline void parts_note(struct parts_end *e, const struct vb_load *l, struct vb_sim *s)
+{
+	memset(e, 0, sizeof *e);
+	assert_int_equal(vb_report_make(&e->r, l, s, &net_memory), 0);
+	e->flow_cnt = vb_load_flow_cnt(l);
+	e->port_cnt = vb_sim_port_cnt(s);
+	assert_true(e->port_cnt <= 1024);
+	for (uint32_t i = 0; i < e->flow_cnt; i++)
+		memcpy(&e->flow[i], vb_load_flow(l, i), sizeof e->flow[i]);
+	for (uint32_t i = 0; i < e->port_cnt; i++)
+		vb_sim_port_stats(s, i, &e->port[i]);
+}
+
+/* The case in @parts parts; returns how many they were. */
+static inline uint32_t parts_play(const struct parts_case *c, uint32_t parts, parts_run_fn *run,
+				  struct parts_end *e)
+{
+	struct vb_sim_config cfg = parts_config(c);
+	const struct vb_load_config load = parts_load(c);
+	static uint16_t part_of[4096];
+	struct vb_load *l;
+	struct net n;
+
+	parts_topology(&n.topo, c);
+	cfg.part_cnt = vb_sim_partition(&n.topo, parts, NULL, part_of);
+	cfg.part_of = part_of;
+	assert_true(cfg.part_cnt >= 1 && cfg.part_cnt <= parts);
+	net_open(&n, &cfg);
+	parts_disturb(&n, c);
+	assert_int_equal(vb_load_create(&l, n.sim, &load, &net_memory), 0);
+	assert_int_equal(vb_load_add(l, &c->p), 0);
+	/* In two runs it is the same one. */
+	if (c->stops)
+		assert_int_equal(run(n.sim, 40000), 0);
+	assert_int_equal(run(n.sim, 500000), 0);
+	parts_note(e, l, n.sim);
+	vb_load_destroy(l);
+	net_close(&n);
+	return cfg.part_cnt;
+}
+
+static inline void parts_compare(const struct parts_end *a, const struct parts_end *b)
+{
+	for (uint32_t i = 0; i < a->flow_cnt && i < b->flow_cnt; i++)
+		assert_memory_equal(&a->flow[i], &b->flow[i], sizeof a->flow[i]);
+	for (uint32_t i = 0; i < a->port_cnt; i++)
+		assert_memory_equal(&a->port[i], &b->port[i], sizeof a->port[i]);
+	assert_int_equal(a->r.events, b->r.events);
+	assert_int_equal(a->r.digest, b->r.digest);
+	assert_memory_equal(a, b, sizeof *a);
+}
+
+#endif
