@@ -311,11 +311,14 @@ int vb_sim_ib_route(struct vb_sim *s);
 /* network/ib_group.c: fills the multicast tables again, when trees are others. */
 void vb_sim_ib_groups_follow(struct vb_sim *s);
 
-/* network/network.c: the hooks for events and taps on a cable; NULL: no memory. */
+/* network/ports.c: the hooks for events and taps on a cable; NULL: no memory. */
 struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p);
 /* network/network.c: makes the port array of a simulation or a part; -EINVAL or -ENOMEM. */
 int vb_sim_ports_create(struct vb_sim *s);
 void vb_sim_ports_destroy(struct vb_sim *s);
+/* network/ports.c: where the first of what is aligned to @align is, whatever the allocator aligns
+ * to. */
+void *vb_sim_align(void *mem, size_t align);
 /* Fits the pool and the group of adapters to the configuration. */
 void vb_sim_pool_init(struct vb_sim *s);
 /* network/network.c: makes the hosts, switches, ports and cables of cfg.topo. */
