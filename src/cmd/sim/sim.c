@@ -502,8 +502,7 @@ static void take_record(struct job *j)
 			*to[i] = from[i];
 }
 
-/* The parts of the run. Those of a network that are run at once have no order of events together.
- */
+/* The parts of the run. Parts that run at once have no common order of events. */
 static int take_jobs(struct job *j, const char *jobs)
 {
 	const char *const ordered[] = {j->trace, j->pcap, j->report, j->explain,
