@@ -55,6 +55,8 @@ struct vb_repeat_hooks {
 	 */
 	struct vb_swqe *(*early_wqe)(struct vb_qp *qp, struct vb_psn psn);
 	void (*early_placed)(struct vb_qp *qp, struct vb_psn psn, vb_time now);
+	/* The answer with psn_una, which came early, is in place; takes its mark away. */
+	bool (*una_came)(struct vb_qp *qp);
 	/* The answer with psn_una is placed, and with it what lies behind is complete. False:
 	 * nothing lies there. */
 	bool (*una_placed)(struct vb_qp *qp, vb_time now);

@@ -25,7 +25,13 @@ bool vb_comp_ack_up_to(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 		const struct vb_swqe *w = vb_sq_at(sq, sq->head);
 		struct vb_psn end = vb_swqe_end(w);
 
-		if (w->pkts == 0 || vb_psn_before(psn, req->psn_una))
+		if (w->pkts == 0)
+			return true;
+		if (qp->sr && qp->hca->repeat->una_came(qp)) {
+			vb_comp_una_answered(qp, w, now);
+			continue;
+		}
+		if (vb_psn_before(psn, req->psn_una))
 			return true;
 		if (vb_swqe_wants_response(w))
 			return false;

@@ -113,6 +113,7 @@ const struct vb_repeat_hooks vb_sr_hooks = {
     .answered = vb_sr_answered,
     .early_wqe = vb_sr_early_wqe,
     .early_placed = vb_sr_got,
+    .una_came = vb_sr_una_came,
     .una_placed = vb_sr_una_placed,
     .heard = peer_heard,
     .speaks = peer_speaks,

@@ -157,29 +157,15 @@ struct vb_swqe *vb_sr_early_wqe(struct vb_qp *qp, struct vb_psn psn)
 	return w && !vb_sr_is(qp, psn, VB_SR_GOT) && vb_sr_has_room(qp, psn) ? w : NULL;
 }
 
-/* The oldest missing answer is in place: takes it, and the answers behind it. */
-static void take_early(struct vb_qp *qp, vb_time now)
+/* Asked wherever psn_una moves: nobody asks again for what is in place. */
+bool vb_sr_una_came(struct vb_qp *qp)
 {
-	const struct vb_sq *sq = &qp->sq;
+	struct vb_psn una = qp->req.psn_una;
 
-	for (bool placed = true;; placed = false) {
-		(void)vb_comp_ack_up_to(qp, vb_psn_prev(qp->sr->psn_seen), now);
-		if (!qp->sr || sq->head == sq->tail)
-			return;
-
-		const struct vb_swqe *w = vb_sq_at(sq, sq->head);
-
-		if (w->pkts == 0 || !vb_swqe_wants_response(w))
-			return;
-		if (!placed) {
-			if (!vb_sr_is(qp, qp->req.psn_una, VB_SR_GOT))
-				return;
-			vb_sr_got_clear(qp, qp->req.psn_una);
-		}
-		vb_comp_una_answered(qp, w, now);
-		if (!qp->sr) /* the completion has overrun its CQ */
-			return;
-	}
+	if (qp->sr->got_cnt == 0 || !vb_sr_is(qp, una, VB_SR_GOT))
+		return false;
+	vb_sr_got_clear(qp, una);
+	return true;
 }
 
 bool vb_sr_una_placed(struct vb_qp *qp, vb_time now)
@@ -191,6 +177,8 @@ bool vb_sr_una_placed(struct vb_qp *qp, vb_time now)
 	VB_ASSERT_ALL(!vb_sr_is(qp, una, VB_SR_GOT));
 	answer_came(qp, una, now);
 	answers_note(qp, vb_psn_add(una, 1), now);
-	take_early(qp, now);
+	vb_comp_una_answered(qp, vb_sq_at(&qp->sq, qp->sq.head), now);
+	if (qp->sr) /* the completion has not overrun its CQ */
+		(void)vb_comp_ack_up_to(qp, vb_psn_prev(qp->sr->psn_seen), now);
 	return true;
 }

@@ -122,7 +122,6 @@ static bool has_room(const struct vb_qp *qp, struct vb_psn psn, uint32_t blocks)
 static bool packet_keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
 {
 	struct vb_sr *sr = qp->sr;
-	uint16_t *page = &sr->kept_page[page_of(psn)];
 	uint32_t i = psn.v % VB_SR_KEPT_PSNS, bytes = vb_rx_bytes(rx), blocks;
 	struct vb_sr_kept_page *p;
 
@@ -131,12 +130,14 @@ static bool packet_keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx 
 	blocks = vb_sr_blocks(bytes);
 	if (bytes > VB_SR_PKT_MAX || !has_room(qp, psn, blocks))
 		return false;
-	if (!*page) {
-		*page = (uint16_t)(vb_sr_take(&qp->hca->sr.kept) + 1);
-		p = page_at(qp, page_of(psn));
-		memset(p->kept, 0, sizeof p->kept);
-	}
 	p = page_at(qp, page_of(psn));
+	if (!p) {
+		uint32_t taken = vb_sr_take(&qp->hca->sr.kept);
+
+		p = vb_sr_at(&qp->hca->sr.kept, taken);
+		memset(p->kept, 0, sizeof p->kept);
+		sr->kept_page[page_of(psn)] = (uint16_t)(taken + 1);
+	}
 	p->block[i] = vb_sr_store(qp->hca, rx);
 	p->kept[i / 64] |= UINT64_C(1) << i % 64;
 	sr->kept_cnt++;

@@ -258,6 +258,7 @@ VB_COLD struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn);
 /* Requester, answers (read.c), as the hooks have them. */
 VB_COLD struct vb_swqe *vb_sr_early_wqe(struct vb_qp *qp, struct vb_psn psn);
 VB_COLD void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now);
+bool vb_sr_una_came(struct vb_qp *qp);
 VB_COLD bool vb_sr_una_placed(struct vb_qp *qp, vb_time now);
 /* Everything before @psn was answered or acknowledged: answers that have not come are lost. */
 VB_COLD void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now);
