@@ -56,6 +56,9 @@ class Notebooks(unittest.TestCase):
     def test_fixed_point(self):
         self.check_notebook("fixed_point", ["fixed-point"])
 
+    def test_hpcc(self):
+        self.check_notebook("hpcc", ["hpcc-slowdown", "hpcc-short"])
+
     def test_irn(self):
         self.check_notebook("irn", ["irn-slowdown", "irn-size"])
 
