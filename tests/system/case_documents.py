@@ -25,6 +25,7 @@ PAGES = {"quick_start": ("quick-start.md", ()), "ci": ("examples/ci-of-a-library
          "failed_qp": ("examples/why-did-my-qp-fail.md", ("cc",)),
          "subnet": ("examples/first-subnet.md", ("opensm", "ibqueryerrors", "ib_send_bw")),
          "own_congestion_control": ("examples/own-congestion-control.md", ("cc",)),
+         "own_study": ("examples/own-study.md", ("cc",)),
          "congestion": ("examples/first-congestion-experiment.md", ())}
 
 
@@ -72,7 +73,9 @@ def follow(page, programs):
             if kind == "tested":
                 script += f"echo @@@@\nbash -euo pipefail -c {shlex.quote(text)}\n"
         out = context.machine.a.run(["env", f"PATH={context.build}:{os.environ['PATH']}",
-                                     f"scenarios={context.source}/scenarios", f"include={context.source}/include", "unshare", "-n", "bash", "-c",
+                                     f"scenarios={context.source}/scenarios", f"include={context.source}/include",
+                                     f"PYTHONPATH={context.source}/python",
+                                     f"VERBENA_SIM_LIBRARY={context.build}/libverbena-sim.so", "unshare", "-n", "bash", "-c",
                                      script], seconds=100, cwd=folder).split("@@@@\n")
         at = 0
         for kind, text in found:
