@@ -387,6 +387,33 @@ static void dctcp__as_its_paper(void **state)
 	}
 }
 
+/* Section 3: a loss halves the window, and another one in the same window of data does not. */
+static void dctcp__one_loss_a_window(void **state)
+{
+	struct verbena_cc_ack ack = {
+	    .now = 1000, .acked = 10000, .sent = 50000, .bytes = 10000, .rtt = 1000};
+	uint64_t window;
+
+	(void)state;
+	subject_begin(&vb_cc_dctcp, "initial-window=400kB");
+	subject.a->on_ack(subject.state, &ack, &subject.out);
+	window = subject.out.window;
+	subject.a->on_nak(subject.state, 2000, &subject.out);
+	assert_int_equal(subject.out.window, window / 2);
+	subject.a->on_nak(subject.state, 2001, &subject.out);
+	assert_int_equal(subject.out.window, window / 2);
+	ack.acked = 49999;
+	subject.a->on_ack(subject.state, &ack, &subject.out);
+	window = subject.out.window;
+	subject.a->on_nak(subject.state, 3000, &subject.out);
+	assert_int_equal(subject.out.window, window);
+	ack.acked = ack.sent = 50000;
+	subject.a->on_ack(subject.state, &ack, &subject.out);
+	window = subject.out.window;
+	subject.a->on_nak(subject.state, 4000, &subject.out);
+	assert_int_equal(subject.out.window, window / 2);
+}
+
 static void fixed__stays(void **state)
 {
 	struct stream s;
@@ -405,9 +432,9 @@ static void fixed__stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(timely__as_its_paper), cmocka_unit_test(swift__as_its_paper),
-	    cmocka_unit_test(hpcc__as_its_paper),   cmocka_unit_test(dctcp__as_its_paper),
-	    cmocka_unit_test(fixed__stays),
+	    cmocka_unit_test(timely__as_its_paper),     cmocka_unit_test(swift__as_its_paper),
+	    cmocka_unit_test(hpcc__as_its_paper),       cmocka_unit_test(dctcp__as_its_paper),
+	    cmocka_unit_test(dctcp__one_loss_a_window), cmocka_unit_test(fixed__stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,11 @@ static void deliver__to_each_member(void **state)
 	assert_int_equal(send_to(&group), VB_VERDICT_OK);
 	(void)env_wc(&env, 4, VB_WC_SUCCESS);
 	env_no_wc(&env);
+	/* So it is when the one without a receive joined last. */
+	assert_int_equal(env_recv(&env, a, 6, 100), 0);
+	assert_int_equal(send_to(&group), VB_VERDICT_OK);
+	(void)env_wc(&env, 6, VB_WC_SUCCESS);
+	env_no_wc(&env);
 	assert_int_equal(send_to(&group), VB_VERDICT_NO_RECV_WQE);
 	/* Each looks at the Q_Key; and only UD has groups. */
 	assert_int_equal(env_recv(&env, a, 5, 100), 0);

@@ -78,6 +78,18 @@ static void path__there_and_back(void **state)
 	assert_int_equal(ask("path dlid=0x13\tH-A\t"), 2);
 	assert_string_equal(view[0].to.node, "H-B");
 	expect("well", "");
+	/* By one of the LIDs that an LMC gives the port, and no further. */
+	info_of(HOST_B, 2)->lmc = 1;
+	for (uint16_t lid = LID(HOST_B) + 1; lid <= LID(HOST_B) + 2; lid++) {
+		fabric->subnet.node[SWITCH_A].forward.unicast[lid] = 2;
+		fabric->subnet.node[SWITCH_B].forward.unicast[lid] = 1;
+	}
+	assert_int_equal(ask("path dlid=0x14\tH-A\t"), 2);
+	assert_string_equal(view[0].to.node, "H-B");
+	assert_int_equal(view[0].dlid, LID(HOST_B) + 1);
+	assert_int_equal(view[0].end, VB_PATH_ARRIVES);
+	(void)ask("path dlid=0x15\tH-A\t");
+	assert_string_equal(view[0].to.node, "");
 }
 
 static void path__that_a_question_names_wrongly(void **state)

@@ -477,6 +477,41 @@ static void addresses__have_a_form(void **state)
 	assert_int_equal(vb_tunnel_address(&a, &len, longest, why, sizeof why), -EINVAL);
 }
 
+/* The tunnels that a MAD has passed, as its datagram says; -1: there is none. */
+static int mad_hops(void)
+{
+	uint8_t bytes[VB_TUNNEL_MAX];
+	struct vb_tunnel_hdr h;
+	uint32_t events;
+	int hops = -1;
+	ssize_t n;
+
+	while ((n = recv(peer_fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+		events = 0;
+		if (vb_tunnel_receive(&peer, bytes, (uint32_t)n, &h, &events) == VB_TUNNEL_COUNTS &&
+		    h.kind == VB_TUNNEL_MAD)
+			hops = h.hops;
+	}
+	return hops;
+}
+
+/* LNK-29: a MAD ends after 64 tunnels, so that one in a loop of several fabrics does. */
+static void mads__pass_so_many_tunnels(void **state)
+{
+	struct vb_subnet_mad m = {.on_qp0 = true, .slid = 1, .dlid = 2};
+
+	(void)state;
+	link_await(VB_LINK_INIT);
+	for (int hops = 0; hops < 64; hops++) {
+		m.hops = (uint8_t)hops;
+		vb_subnet_tunnel_leave(fabric, place(SWITCH_A, 3), &m);
+		assert_int_equal(mad_hops(), hops + 1);
+	}
+	m.hops = 64;
+	vb_subnet_tunnel_leave(fabric, place(SWITCH_A, 3), &m);
+	assert_int_equal(mad_hops(), -1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -487,6 +522,7 @@ int main(void)
 	    TEST(addresses__are_told),
 	    TEST(routers__are_told),
 	    TEST(far_ports__by_the_shortest_way),
+	    TEST(mads__pass_so_many_tunnels),
 	    TEST(twins__have_no_link),
 	    TEST(nonsense__is_counted),
 	    TEST(tunnels__say_that_they_go),

@@ -244,10 +244,6 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
 		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_create_qp_ex");
 
-	/* ibv_wr_atomic_write() brings its data along. */
-	if (with_wr && attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE &&
-	    attr->cap.max_inline_data < sizeof(uint64_t))
-		attr->cap.max_inline_data = sizeof(uint64_t);
 	/* The extended attributes begin with the plain ones. */
 	struct vb_ibv_qp *qp = qp_create(attr->pd, (struct ibv_qp_init_attr *)attr,
 					 type_of(attr->qp_type), NULL, with_wr);
