@@ -6,9 +6,9 @@
 
 Poisson arrivals of web search or Hadoop sizes at several loads, over two tiers of 32 hosts at 100 Gb/s
 with 400 Gb/s between switches, and over a fat tree of 128 hosts. Each point runs with several seeds. Leaves
-in FOLDER (docs/images) fct.csv, with each percentile of each bin of sizes as mean, least and most over
-the seeds, and a figure for each network and kind of sizes, as SVG. Prints the tables of
-docs/comparison.md. A run says its digest, so the same revision gives the same bytes.
+in FOLDER (docs/images) a CSV file for each network, with percentiles of each bin of sizes as mean, least
+and most over the seeds, and a figure for each network and kind of sizes, as SVG. Prints the tables of
+docs/comparison.md. The same revision gives the same bytes.
 """
 import argparse
 import itertools
@@ -93,7 +93,7 @@ def cell(row, name, form):
 def print_tables(table, load):
     """Of each network and kind of sizes at one load: short flows, long ones, and queues."""
     for (network, sizes), part in table[table.load == load].groupby(["network", "sizes"], sort=False):
-        print(f"\n| {network}, {sizes}, {load} % | up to 10 kB, p50 | p95 | p99 | above 1 MB, p50 | p99 "
+        print(f"\n| {network}, {sizes}, {load} % | 1 to 10 kB, p50 | p95 | p99 | above 1 MB, p50 | p99 "
               "| mean queue at hosts, kB | longest, kB | pauses |\n|---|---|---|---|---|---|---|---|---|")
         for algorithm, own in part.groupby("algorithm", sort=False):
             short = own[(own.up_to_bytes == 10_000)].iloc[0]
@@ -138,7 +138,7 @@ def main():
     parser.add_argument("--loads", default="50,70,80", help="percent")
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--per-host", type=int, default=32, help="flows of web search; five times as many of Hadoop")
+    parser.add_argument("--per-host", type=int, default=12, help="flows of web search; five times as many of Hadoop")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     args = parser.parse_args()
     split = [args.networks.split(","), args.sizes.split(","), [int(load) for load in args.loads.split(",")],
@@ -156,7 +156,8 @@ def main():
     print(file=sys.stderr)
     table = over_seeds(pd.DataFrame(rows))
     os.makedirs(args.folder, exist_ok=True)
-    table.to_csv(os.path.join(args.folder, "fct.csv"), index=False, float_format="%.4g")
+    for network, part in table.groupby("network", sort=False):
+        part.to_csv(os.path.join(args.folder, f"fct-{network}.csv"), index=False, float_format="%.4g")
     draw(table, args.folder)
     for load in split[2]:
         print_tables(table, load)

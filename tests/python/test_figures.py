@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -32,6 +33,26 @@ class Figures(unittest.TestCase):
         self.assertEqual(verbena.nearest_rank(range(1, 1001), 99.9), 999)
         self.assertEqual(verbena.nearest_rank([5], 0), 5)
         self.assertTrue(np.isnan(verbena.nearest_rank([], 50)))
+
+    def test_comparison_of_algorithms(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-B", os.path.join(ROOT, "bench", "fct.py"), "--networks", "clos", "--sizes", "websearch",
+                       "--loads", "50", "--algorithms", "hpcc,dcqcn", "--seeds", "2", "--per-host", "4", folder]
+            out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            self.assertEqual(set(os.listdir(folder)), {"fct-clos.csv", "fct-clos-websearch.svg"})
+            table = pd.read_csv(os.path.join(folder, "fct-clos.csv"))
+        self.assertEqual(out.count("\n| hpcc | "), 1)
+        self.assertTrue((table.p99_min <= table.p99_mean).all() and (table.p99_mean <= table.p99_max).all())
+        whole = table[(table.above_bytes == 0) & np.isinf(table.up_to_bytes)].set_index("algorithm")
+        bins = table[~((table.above_bytes == 0) & np.isinf(table.up_to_bytes))]
+        self.assertEqual(list(bins.groupby("algorithm").flows.sum()), [2 * 4 * 32] * 2)
+        self.assertEqual(list(whole.flows), [2 * 4 * 32] * 2)
+        short = table[table.up_to_bytes == 10_000].set_index("algorithm")
+        self.assertLess(short.p99_mean["hpcc"], short.p99_mean["dcqcn"])
+        self.assertLess(whole.queue_mean_mean["hpcc"], whole.queue_mean_mean["dcqcn"])
+        wrong = subprocess.run(command[:-1] + ["--algorithms", "reno"], capture_output=True, text=True, check=False)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn('"reno" is none of hpcc, ', wrong.stderr)
 
     def test_slowdown_by_size_is_that_of_the_command(self):
         with verbena.Simulation(WEBSEARCH, values=FEW) as sim:
