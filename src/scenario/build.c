@@ -151,14 +151,18 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	return err;
 }
 
-/* A flow has a connection at most. Of lists flows give their records away, and connections stay for
- * others between the same hosts; the table is memory only as far as it is used. */
+/* A flow has a connection at most. Of lists and graphs flows give their records away, and
+ * connections stay for others between the same hosts; the table is memory only as far as it is
+ * used. */
 static uint32_t connections_max(const struct vb_scenario *sc)
 {
 	uint32_t max = sc->load.flows_max;
 
 	for (uint32_t i = 0; i < sc->pattern_cnt; i++)
-		if (sc->pattern[i].shape == VB_LOAD_LIST && max < LIST_CONNECTIONS)
+		if ((sc->pattern[i].shape == VB_LOAD_LIST ||
+		     sc->pattern[i].shape == VB_LOAD_COLLECTIVE ||
+		     sc->pattern[i].shape == VB_LOAD_GRAPH) &&
+		    max < LIST_CONNECTIONS)
 			max = LIST_CONNECTIONS;
 	return max;
 }
@@ -243,6 +247,7 @@ void vb_scenario_close(struct vb_scenario_run *run)
 	for (uint32_t i = 0; i < VB_LOAD_PATTERNS_MAX; i++) {
 		vb_sizes_free(run->sizes[i]);
 		vb_flows_close(run->flows[i]);
+		vb_graph_destroy(run->graph[i]);
 	}
 	if (run->arena) {
 		vb_sim_topo_free(&run->topo);

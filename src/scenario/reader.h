@@ -103,6 +103,12 @@ int vb_scenario_read_groups(struct reader *r, const yaml_node_t *node, void *at)
 int vb_scenario_check_class(struct reader *r, const yaml_node_t *node);
 int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc);
 
+/* sections.c: where it stands; NULL: nowhere. */
+struct vb_scenario_place vb_scenario_place_of(const yaml_node_t *node);
+
+/* section/workload.c: the list of workloads, in a struct vb_scenario. */
+int vb_scenario_read_workloads(struct reader *r, const yaml_node_t *node, void *at);
+
 /* section/switch.c: its keys, in a struct vb_switch_config, and what takes another key beside
  * it; ECN then stands where it marks. */
 struct vb_switch_config;

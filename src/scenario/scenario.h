@@ -106,9 +106,10 @@ struct vb_scenario {
 	uint32_t pattern_cnt, fault_cnt, link_cnt;
 	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
-	/* Files of patterns with distributions of sizes and with flows; "": none. */
+	/* Files of patterns with distributions of sizes, flows and graphs; "": none. */
 	char sizes_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];
 	char flows_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH]; /* of LISTs */
+	char goal_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];  /* of GRAPHs */
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
 	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
 	uint32_t partition_cnt;
@@ -131,7 +132,8 @@ struct vb_scenario_run {
 	struct vb_sim_memory memory;
 	struct vb_size_dist *sizes[VB_LOAD_PATTERNS_MAX]; /* of patterns, from files; or NULL */
 	struct vb_flows *flows[VB_LOAD_PATTERNS_MAX];     /* the same */
-	uint64_t flows_listed;                            /* in all of them */
+	struct vb_graph *graph[VB_LOAD_PATTERNS_MAX];     /* the same */
+	uint64_t flows_listed;                            /* in flows, and in all graphs */
 };
 
 /* The callbacks that the command adds to a scenario to watch it. */

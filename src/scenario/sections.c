@@ -107,99 +107,7 @@ static const struct key transport_keys[] = {
     {.name = NULL},
 };
 
-static const struct key_name loads[] = {
-    {"single", VB_LOAD_SINGLE},
-    {"incast", VB_LOAD_INCAST},
-    {"permutation", VB_LOAD_PERMUTATION},
-    {"all-to-all", VB_LOAD_ALL_TO_ALL},
-    {"ring", VB_LOAD_RING},
-    {"poisson", VB_LOAD_POISSON},
-    {"ping-pong", VB_LOAD_PING_PONG},
-    {"multicast", VB_LOAD_MULTICAST},
-    {"file", VB_LOAD_LIST},
-    {NULL, 0},
-};
-
-#define WEIGHT(name, op)                                                                           \
-	{                                                                                          \
-		name, KEY_U32, op * sizeof(uint32_t), 0, 1000000, NULL, NULL, NULL                 \
-	}
-
-static const struct key mix_keys[] = {
-    WEIGHT("send", VB_LOAD_SEND),
-    WEIGHT("write", VB_LOAD_WRITE),
-    WEIGHT("read", VB_LOAD_READ),
-    WEIGHT("atomic", VB_LOAD_ATOMIC),
-    {.name = NULL},
-};
-
-/* A distribution by its name; the name of a file has a dot or a slash and is read_file_names()'s.
- */
-static int read_sizes(struct reader *r, const yaml_node_t *node, void *at)
-{
-	const char *text = reader_text(node);
-	const struct vb_size_dist *d = text ? vb_size_dist_find(text) : NULL;
-
-	if (!d && !(text && strpbrk(text, "./")))
-		return reader_fail(r, node,
-				   "sizes is websearch, hadoop or the name of a file such as "
-				   "sizes.txt");
-	*(const struct vb_size_dist **)at = d;
-	return 0;
-}
-
-static const struct key load_keys[] = {
-    NAMED(IN(vb_load_pattern, shape), "shape", loads),
-    {"hosts", KEY_U32, IN(vb_load_pattern, hosts), 2, HOSTS_MAX, NULL, NULL, NULL},
-    {"from", KEY_U32, IN(vb_load_pattern, src), 0, HOSTS_MAX, NULL, NULL, NULL},
-    {"to", KEY_U32, IN(vb_load_pattern, dst), 0, HOSTS_MAX, NULL, NULL, NULL},
-    {"group", KEY_U32, IN(vb_load_pattern, group), 0, VB_SIM_GROUPS - 1, NULL, NULL, NULL},
-    {"count", KEY_U32, IN(vb_load_pattern, flows), 1, 1u << 22, NULL, NULL, NULL},
-    {"bytes", KEY_BYTES64, IN(vb_load_pattern, bytes), 0, UINT64_C(1) << 40, NULL, NULL, NULL},
-    {.name = "sizes", .kind = KEY_CALL, .offset = IN(vb_load_pattern, sizes), .read = read_sizes},
-    {"on", KEY_TIME, IN(vb_load_pattern, on), VB_USEC, 1000 * VB_SEC, NULL, NULL, NULL},
-    {"off", KEY_TIME, IN(vb_load_pattern, off), VB_USEC, 1000 * VB_SEC, NULL, NULL, NULL},
-    {"load", KEY_SHARE, IN(vb_load_pattern, load_ppm), 1, 10000000, NULL, NULL, NULL},
-    {.name = "file", .kind = KEY_CALL, .offset = 0, .read = read_later},
-    {.name = "mix", .kind = KEY_MAP, .offset = IN(vb_load_pattern, mix), .map = mix_keys},
-    {"parallel", KEY_U32, IN(vb_load_pattern, parallel), 0, HOSTS_MAX, NULL, NULL, NULL},
-    {"start", KEY_TIME, IN(vb_load_pattern, start), 0, 1000 * VB_SEC, NULL, NULL, NULL},
-    {"traffic-class", KEY_U16, IN(vb_load_pattern, traffic_class), 0, 255, NULL, NULL, NULL},
-    {"sl", KEY_U16, IN(vb_load_pattern, traffic_class), 0, VB_SL_CNT - 1, NULL, NULL, NULL},
-    {.name = NULL},
-};
-
-static int read_file_name(struct reader *r, const yaml_node_t *node, const char *key, char *to)
-{
-	const char *text = reader_text(node);
-
-	if (text && text[0] && strlen(text) < VB_SCENARIO_PATH) {
-		snprintf(to, VB_SCENARIO_PATH, "%s", text);
-		return 0;
-	}
-	return reader_fail(r, node, "%s is the name of a file, of at most %u characters", key,
-			   VB_SCENARIO_PATH - 1);
-}
-
-/* The files that a workload names. */
-static int read_file_names(struct reader *r, const yaml_node_t *node, struct vb_scenario *sc,
-			   uint32_t i)
-{
-	const yaml_node_t *sizes = reader_member(r, node, "sizes");
-	const yaml_node_t *file = reader_member(r, node, "file");
-	bool is_list = sc->pattern[i].shape == VB_LOAD_LIST;
-	int bad = 0;
-
-	if (is_list && !file)
-		return reader_fail(r, node, "shape: file takes a file, with the flows");
-	if (file && !is_list)
-		return reader_fail(r, file, "file goes with shape: file");
-	if (sizes && !sc->pattern[i].sizes)
-		bad = read_file_name(r, sizes, "sizes", sc->sizes_file[i]);
-	return bad || !file ? bad : read_file_name(r, file, "file", sc->flows_file[i]);
-}
-
-static struct vb_scenario_place place_of(const yaml_node_t *node)
+struct vb_scenario_place vb_scenario_place_of(const yaml_node_t *node)
 {
 	struct vb_scenario_place at = {0};
 
@@ -208,38 +116,6 @@ static struct vb_scenario_place place_of(const yaml_node_t *node)
 		at.column = (uint32_t)node->start_mark.column + 1;
 	}
 	return at;
-}
-
-static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
-{
-	struct vb_scenario *sc = base;
-
-	if (sc->pattern_cnt == VB_LOAD_PATTERNS_MAX)
-		return reader_fail(r, node, "there are at most %u workloads", VB_LOAD_PATTERNS_MAX);
-	sc->pattern_at[sc->pattern_cnt] = place_of(node);
-
-	struct vb_load_pattern *p = &sc->pattern[sc->pattern_cnt++];
-
-	p->bytes = 1 << 20;
-	p->dst = 1;
-	p->flows = 1;
-	p->load_ppm = 500000;
-	p->traffic_class = UINT16_MAX;
-
-	int err = reader_map(r, node, load_keys, p);
-
-	if (!err)
-		err = vb_scenario_check_class(r, node);
-	if (!err)
-		err = read_file_names(r, node, sc, sc->pattern_cnt - 1);
-	p->traffic_class =
-	    p->traffic_class == UINT16_MAX ? 0 : p->traffic_class | VB_LOAD_OWN_CLASS;
-	return err;
-}
-
-static int read_workloads(struct reader *r, const yaml_node_t *node, void *at)
-{
-	return reader_list(r, node, at, read_workload);
 }
 
 /* "loss=1e-3", by the fault layer's own parser. */
@@ -274,7 +150,7 @@ static int read_fault(struct reader *r, const yaml_node_t *node, void *base)
 
 	struct vb_scenario_fault *f = &sc->fault[sc->fault_cnt++];
 
-	f->place = place_of(node);
+	f->place = vb_scenario_place_of(node);
 	f->host = f->link = UINT32_MAX;
 	return reader_map(r, node, fault_keys, f);
 }
@@ -302,7 +178,8 @@ static int read_link(struct reader *r, const yaml_node_t *node, void *base)
 
 	struct vb_scenario_link *l = &sc->link[sc->link_cnt++];
 
-	*l = (struct vb_scenario_link){place_of(node), UINT32_MAX, UINT32_MAX, VB_NEVER, VB_NEVER};
+	*l = (struct vb_scenario_link){vb_scenario_place_of(node), UINT32_MAX, UINT32_MAX, VB_NEVER,
+				       VB_NEVER};
 	err = reader_map(r, node, link_keys, l);
 	if (!err && (l->host == UINT32_MAX) == (l->link == UINT32_MAX))
 		err = reader_fail(r, node, "a link is that of a host or a cable: give one of them");
@@ -334,7 +211,7 @@ static const struct key scenario_keys[] = {
     {.name = "infiniband", .kind = KEY_MAP, .offset = 0, .map = vb_scenario_infiniband_keys},
     {.name = "transport", .kind = KEY_MAP, .offset = 0, .map = transport_keys},
     {.name = "groups", .kind = KEY_CALL, .offset = 0, .read = vb_scenario_read_groups},
-    {.name = "workload", .kind = KEY_CALL, .offset = 0, .read = read_workloads},
+    {.name = "workload", .kind = KEY_CALL, .offset = 0, .read = vb_scenario_read_workloads},
     {.name = "faults", .kind = KEY_CALL, .offset = 0, .read = read_faults},
     {.name = "links", .kind = KEY_CALL, .offset = 0, .read = read_links},
     {.name = "record", .kind = KEY_MAP, .offset = IN(vb_scenario, record), .map = vb_record_keys},
@@ -437,9 +314,9 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 		bad = vb_scenario_check_switch(r, reader_member(r, root, "switch"), &sc->sw);
 	if (bad)
 		return bad;
-	sc->topology_at = place_of(reader_member(r, root, "topology"));
-	sc->ib_at = place_of(reader_member(r, root, "infiniband"));
-	sc->switch_at = place_of(reader_member(r, root, "switch"));
+	sc->topology_at = vb_scenario_place_of(reader_member(r, root, "topology"));
+	sc->ib_at = vb_scenario_place_of(reader_member(r, root, "infiniband"));
+	sc->switch_at = vb_scenario_place_of(reader_member(r, root, "switch"));
 	if (sc->pattern_cnt == 0)
 		return reader_fail(r, root, "there is no workload");
 	vb_net_cable_complete(&sc->topology.fabric, &sc->topology.cable);

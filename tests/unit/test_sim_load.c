@@ -77,7 +77,7 @@ static void shape__runs_to_its_end(void **state)
 	    {{.shape = VB_LOAD_PERMUTATION, .bytes = 100000}, 12},
 	    {{.shape = VB_LOAD_ALL_TO_ALL, .bytes = 20000}, 132},
 	    {{.shape = VB_LOAD_ALL_TO_ALL, .bytes = 20000, .parallel = 2}, 132},
-	    {{.shape = VB_LOAD_RING, .bytes = 120000}, 12 * 22},
+	    {{.shape = VB_LOAD_COLLECTIVE, .bytes = 120000}, 12 * 22},
 	    {{.shape = VB_LOAD_PING_PONG, .src = 1, .dst = 0, .flows = 100, .bytes = 64}, 100},
 	    {{.shape = VB_LOAD_POISSON, .flows = 300, .bytes = 5000, .load_ppm = 500000}, 300},
 	};
@@ -356,11 +356,11 @@ static void pattern__each_mistake(void **state)
 		struct vb_load_pattern p;
 		const char *why; /* it begins so; NULL: the pattern is good */
 	} rows[] = {
-	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 1, .bytes = 9}, "takes 2 hosts"},
-	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 2, .bytes = 9}, NULL},
-	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 12, .bytes = 9}, NULL},
-	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .hosts = 13, .bytes = 9}, "takes 2 hosts"},
-	    {VB_QPT_RC, {.shape = VB_LOAD_RING, .bytes = 9}, NULL},
+	    {VB_QPT_RC, {.shape = VB_LOAD_PERMUTATION, .hosts = 1, .bytes = 9}, "takes 2 hosts"},
+	    {VB_QPT_RC, {.shape = VB_LOAD_PERMUTATION, .hosts = 2, .bytes = 9}, NULL},
+	    {VB_QPT_RC, {.shape = VB_LOAD_PERMUTATION, .hosts = 12, .bytes = 9}, NULL},
+	    {VB_QPT_RC, {.shape = VB_LOAD_PERMUTATION, .hosts = 13, .bytes = 9}, "takes 2 hosts"},
+	    {VB_QPT_RC, {.shape = VB_LOAD_PERMUTATION, .bytes = 9}, NULL},
 	    {VB_QPT_RC, {.shape = VB_LOAD_SHAPE_CNT, .bytes = 9}, "has no such shape"},
 	    {VB_QPT_RC, SINGLE(0, 1, .mix = {UINT32_MAX}), NULL},
 	    {VB_QPT_RC, SINGLE(0, 1, .mix = {UINT32_MAX, 1}), "has a mix with weights"},

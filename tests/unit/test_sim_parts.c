@@ -162,7 +162,7 @@ static void loads__that_need_one_part_are_refused(void **state)
 {
 	const struct parts_case c = parts_case_of(1);
 	struct vb_load_config load = parts_load(&c);
-	const struct vb_load_pattern ring = {.shape = VB_LOAD_RING, .bytes = 1000};
+	const struct vb_load_pattern ring = {.shape = VB_LOAD_COLLECTIVE, .bytes = 1000};
 	const struct vb_load_pattern single = {.shape = VB_LOAD_SINGLE, .dst = 1, .bytes = 1000};
 	struct vb_cable host = net_cable(25, 500);
 	struct vb_sim_config cfg = net_config();

@@ -15,15 +15,13 @@ static uint64_t flows_of(const struct vb_scenario *sc, const struct vb_scenario_
 	const struct vb_load_pattern *p = &sc->pattern[i];
 	uint64_t hosts = p->hosts ? p->hosts : run->topo.host_cnt, all = made;
 
-	/* All lists together are in run->flows_listed. */
-	if (p->shape == VB_LOAD_LIST)
+	/* All lists and graphs together are in run->flows_listed. */
+	if (p->shape == VB_LOAD_LIST || vb_load_graph(run->load, i))
 		return 0;
 	if (p->shape == VB_LOAD_POISSON || p->shape == VB_LOAD_PING_PONG)
 		all = p->flows;
 	else if (p->shape == VB_LOAD_ALL_TO_ALL)
 		all = (hosts - 1) * hosts;
-	else if (p->shape == VB_LOAD_RING)
-		all = 2 * (hosts - 1) * hosts;
 	return all > made ? all : made;
 }
 

@@ -3,6 +3,7 @@
 #include "scenario/part/part.h"
 
 #include "scenario/input/flows.h"
+#include "scenario/input/goal/goal.h"
 #include "scenario/input/sizes.h"
 #include "sim/load/tally.h"
 
@@ -45,6 +46,45 @@ static int pattern_add(struct vb_scenario_run *run, const struct part *p,
 		return part_refuse(p, err,
 				   "has more flows than %u: give the scenario a larger \"flows\"",
 				   sc->load.flows_max);
+	if (err == -EINVAL)
+		return part_refuse(p, err,
+				   "has a graph of more than %u operations: take fewer hosts, or "
+				   "fewer chunks or microbatches",
+				   VB_GRAPH_OPS_MAX);
+	return err ? part_no_memory(p, err) : 0;
+}
+
+/* The graph of pattern @i from its file. */
+static int graph_read(struct vb_scenario_run *run, const struct part *p,
+		      const struct vb_load_pattern *pattern, uint32_t i)
+{
+	char path[VB_FABRIC_PATH];
+	const struct vb_complaint c = {path, p->text, p->len};
+	uint32_t hosts = pattern->hosts && pattern->hosts < run->topo.host_cnt ? pattern->hosts
+									       : run->topo.host_cnt;
+	size_t len;
+	int err = 0;
+	char *text = part_read_file(p, p->sc->goal_file[i], VB_GOAL_TEXT_MAX, path, &len, &err);
+
+	if (!text)
+		return err;
+	err = vb_goal_parse(&run->graph[i], text, len, hosts, &run->memory, &c);
+	free(text);
+	return err == -ENOMEM ? part_no_memory(p, err) : err;
+}
+
+/* Its messages are flows that give their records away. */
+static int graph_count(struct vb_scenario_run *run, const struct part *p,
+		       const struct vb_load_pattern *pattern, uint32_t i)
+{
+	const struct vb_graph *g = vb_load_graph(run->load, i);
+	int err;
+
+	if (!g)
+		return 0;
+	run->flows_listed +=
+	    (uint64_t)g->send_cnt * (pattern->iterations ? pattern->iterations : 1);
+	err = vb_tally_keep(run->load);
 	return err ? part_no_memory(p, err) : 0;
 }
 
@@ -107,11 +147,15 @@ int part_open_pattern(struct vb_scenario_run *run, const struct part *p, uint32_
 
 	if (!err && pattern.shape == VB_LOAD_LIST)
 		err = flows_open(run, p, &pattern, i);
+	if (!err && pattern.shape == VB_LOAD_GRAPH)
+		err = graph_read(run, p, &pattern, i);
 	if (err)
 		return err;
 	if (run->sizes[i])
 		pattern.sizes = run->sizes[i];
 	if (run->flows[i])
 		pattern.list = vb_flows_list(run->flows[i]);
-	return pattern_add(run, p, &pattern);
+	pattern.graph = run->graph[i];
+	err = pattern_add(run, p, &pattern);
+	return err ? err : graph_count(run, p, &pattern, i);
 }

@@ -2,7 +2,7 @@
 /* Connections of the load: pairs of QPs, made when needed and kept for the next flow. See load.h.
  */
 #include "base/assert.h"
-#include "sim/load/priv.h"
+#include "sim/load/graph/run.h"
 
 #include <errno.h>
 
@@ -242,7 +242,12 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 	if (idx == l->cfg.connections_max)
 		return -ENOMEM;
 	l->connection_cnt++;
-	*c = (struct vb_connection){.src = f->src, .dst = f->dst, .traffic_class = class_of(l, f)};
+	*c = (struct vb_connection){.src = f->src,
+				    .dst = f->dst,
+				    .traffic_class = class_of(l, f),
+				    .flow = VB_LOAD_NONE,
+				    .inbound = VB_LOAD_NONE,
+				    .posting = VB_LOAD_NONE};
 	f->connection = idx;
 	l->sport = (uint16_t)(l->sport + 1) | 0xc000u; /* ECMP spreads connections */
 	if (l->cfg.receive_delay && sides == 2) {
@@ -280,32 +285,89 @@ static uint32_t idle_take(struct vb_load *l, const struct vb_flow *f, uint8_t cl
 	return found;
 }
 
+/* The pattern of @f, if it has one. */
+static struct vb_load_source *source_of(struct vb_load *l, const struct vb_flow *f)
+{
+	return f->pattern < l->source_cnt ? &l->source[f->pattern] : NULL;
+}
+
+/* Where the connection that @f shares with others is kept; NULL: it shares none. */
+static uint32_t *shared_place(struct vb_load *l, const struct vb_flow *f)
+{
+	struct vb_load_source *s = source_of(l, f);
+
+	return s && s->run && !s->p.new_connections ? vb_graph_run_connection(s->run, f->step)
+						    : NULL;
+}
+
+/* Finds one that is there. */
+static uint32_t connection_find(struct vb_load *l, const struct vb_flow *f, const uint32_t *shared)
+{
+	const struct vb_load_source *s = source_of(l, f);
+
+	if (shared)
+		return *shared;
+	return s && s->p.new_connections ? VB_LOAD_NONE : idle_take(l, f, class_of(l, f));
+}
+
+/* Flow is the last of those that are on @c. */
+static void connection_enter(struct vb_load *l, struct vb_connection *c, uint32_t flow)
+{
+	if (c->flow == VB_LOAD_NONE)
+		c->flow = flow;
+	else
+		l->flow[c->last].next = flow;
+	c->last = flow;
+	if (c->posting == VB_LOAD_NONE)
+		c->posting = flow;
+	/* One that was alone may have left the far end waiting for what will not come. */
+	if (c->inbound == VB_LOAD_NONE || !c->is_shared)
+		c->inbound = flow;
+}
+
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow)
 {
+	const struct vb_load_source *s = source_of(l, f);
+	uint32_t *shared = shared_place(l, f);
 	struct vb_connection *c;
 	int err;
 
-	f->connection = idle_take(l, f, class_of(l, f));
+	f->connection = connection_find(l, f, shared);
 	err = f->connection == VB_LOAD_NONE ? connection_new(l, f) : 0;
 	if (err)
 		return err;
 	c = &l->connection[f->connection];
-	VB_ASSERT_ALL(!c->broken && c->src == f->src && c->dst == f->dst);
-	c->base += c->used;
-	c->used = 0;
-	c->flow = c->inbound = flow;
+	VB_ASSERT_ALL(c->src == f->src && c->dst == f->dst);
+	VB_ASSERT_ALL(shared || (!c->broken && c->flow == VB_LOAD_NONE));
+	c->is_shared = shared != NULL;
+	c->is_single = s && s->p.new_connections;
+	if (shared)
+		*shared = f->connection;
+	connection_enter(l, c, flow);
 	return 0;
+}
+
+/* Of flows that share a connection those which could not post anything end with the one before. */
+static uint32_t successor_of(const struct vb_load *l, const struct vb_flow *f)
+{
+	uint32_t i = f->next;
+
+	while (i != VB_LOAD_NONE && l->flow[i].status != VB_WC_SUCCESS &&
+	       l->flow[i].completed == l->flow[i].posted)
+		i = l->flow[i].next;
+	return i;
 }
 
 void vb_load_disconnect(struct vb_load *l, struct vb_flow *f)
 {
 	struct vb_connection *c = &l->connection[f->connection];
 
-	c->flow = VB_LOAD_NONE;
 	VB_ASSERT_ALL(c->src == f->src && c->dst == f->dst);
-	c->used = f->posted;
-	if (c->broken)
-		return; /* a QP in ERR is of no use to the next flow */
+	VB_ASSERT_ALL(c->flow == VB_LOAD_NONE || &l->flow[c->flow] == f);
+	c->flow = successor_of(l, f);
+	/* A QP in ERR is of no use to the next flow. */
+	if (c->broken || c->is_shared || c->is_single)
+		return;
 	c->next_idle = l->idle[f->src];
 	l->idle[f->src] = f->connection;
 }

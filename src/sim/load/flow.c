@@ -42,17 +42,23 @@ int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
 	*n = *f;
 	n->number = number;
 	n->delivered = n->done = VB_NEVER;
-	n->connection = VB_LOAD_NONE;
+	n->connection = n->next = VB_LOAD_NONE;
 	vb_eventq_set(&l->starts, i, f->start);
 	return 0;
+}
+
+/* Flows that come one after the other give their records away. */
+static bool is_passing(const struct vb_load *l, const struct vb_flow *f)
+{
+	return f->pattern < l->source_cnt &&
+	       (l->source[f->pattern].p.shape == VB_LOAD_LIST || l->source[f->pattern].run);
 }
 
 void vb_load_flow_end(struct vb_load *l, uint32_t flow)
 {
 	struct vb_flow *f = &l->flow[flow];
 
-	if (f->pattern >= l->source_cnt || l->source[f->pattern].p.shape != VB_LOAD_LIST ||
-	    f->done == VB_NEVER || l->connection[f->connection].flow == flow)
+	if (!is_passing(l, f) || f->done == VB_NEVER || l->connection[f->connection].flow == flow)
 		return;
 	VB_ASSERT_ALL(f->completed == f->posted);
 	f->step = VB_LOAD_NONE;
@@ -86,6 +92,12 @@ uint32_t vb_load_message_cnt(const struct vb_load *l, const struct vb_flow *f)
 	uint64_t unit = vb_load_message_unit(l, f);
 
 	return f->bytes ? (uint32_t)((f->bytes + unit - 1) / unit) : 1;
+}
+
+void vb_load_source_wait(struct vb_load *l, uint32_t source, vb_time at)
+{
+	VB_ASSERT_ALL(source < l->source_cnt);
+	vb_eventq_set(&l->starts, l->cfg.flows_max + source, at);
 }
 
 void vb_load_arm(struct vb_load *l)

@@ -3,7 +3,7 @@
  * load.h. */
 #include "base/assert.h"
 #include "core/view.h"
-#include "sim/load/priv.h"
+#include "sim/load/graph/run.h"
 #include "sim/parts.h"
 
 #include <errno.h>
@@ -42,6 +42,8 @@ uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f
 	if (f->posted == f->completed || f->connection == VB_LOAD_NONE)
 		return moved;
 	c = &l->connection[f->connection];
+	if (c->is_shared && &l->flow[c->flow] != f)
+		return moved; /* others are before it */
 	if (!vb_hca_view(vb_sim_hca(l->sim, c->src), vb_qp_number(c->side[0].qp),
 			 vb_sim_now(l->sim), &v) ||
 	    v.posted == 0)
@@ -53,15 +55,16 @@ uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f
 }
 
 /* Messages of a connection use the slots of both ends in turn. */
-static uint64_t slot_at(const struct vb_load *l, const struct vb_connection *c, uint32_t k)
+static uint64_t slot_at(const struct vb_load *l, const struct vb_flow *f, uint32_t k)
 {
-	return (uint64_t)((c->base + k) % l->cfg.depth) * vb_load_slot_bytes(l);
+	return (uint64_t)((f->base + k) % l->cfg.depth) * vb_load_slot_bytes(l);
 }
 
-static uint8_t *slot_of(const struct vb_load *l, const struct vb_connection *c, int side,
-			uint32_t k)
+static uint8_t *slot_of(const struct vb_load *l, const struct vb_flow *f, int side, uint32_t k)
 {
-	return c->side[side].mem ? c->side[side].mem + slot_at(l, c, k) : NULL;
+	uint8_t *mem = l->connection[f->connection].side[side].mem;
+
+	return mem ? mem + slot_at(l, f, k) : NULL;
 }
 
 static void slot_fill(uint8_t *p, uint32_t len, uint64_t flow, uint32_t k)
@@ -79,8 +82,7 @@ static void slot_fill(uint8_t *p, uint32_t len, uint64_t flow, uint32_t k)
 /* Message k must be at the far end's @far as it is at the near end. */
 static void slot_check(struct vb_load *l, const struct vb_flow *f, uint32_t k, const uint8_t *far)
 {
-	const struct vb_connection *c = &l->connection[f->connection];
-	const uint8_t *near = slot_of(l, c, 0, k);
+	const uint8_t *near = slot_of(l, f, 0, k);
 
 	if (near && f->op != VB_LOAD_ATOMIC && memcmp(near, far, message_len(l, f, k)) != 0)
 		l->damaged++;
@@ -133,7 +135,11 @@ static int flow_post(struct vb_load *l, uint32_t flow, vb_time now)
 	struct vb_flow *f = &l->flow[flow];
 	struct vb_connection *c = &l->connection[f->connection];
 	uint32_t k = f->posted, len = message_len(l, f, k);
-	uint64_t at = slot_at(l, c, k);
+
+	if (k == 0)
+		f->base = c->base;
+
+	uint64_t at = slot_at(l, f, k);
 	struct vb_sge sge = {at, len, vb_mr_lkey(l->mr ? l->mr[f->src] : c->side[0].mr)};
 	struct vb_send_wr wr = {
 	    .wr_id = (uint64_t)k << 32 | f->connection,
@@ -146,7 +152,7 @@ static int flow_post(struct vb_load *l, uint32_t flow, vb_time now)
 	    .compare_add = 1,
 	};
 	const struct vb_ah ah = {.pd = vb_sim_pd(l->sim, f->src), .path = c->path};
-	uint8_t *from = slot_of(l, c, f->op == VB_LOAD_READ, k);
+	uint8_t *from = slot_of(l, f, f->op == VB_LOAD_READ, k);
 
 	address_add(l, f, &ah, &wr);
 	VB_ASSERT_ALL(k < vb_load_message_cnt(l, f) && f->connection < l->connection_cnt);
@@ -158,22 +164,25 @@ static int flow_post(struct vb_load *l, uint32_t flow, vb_time now)
 	if (err)
 		return err;
 	f->posted++;
+	c->base++;
+	c->outstanding++;
 	if (vb_flow_is_to_group(f))
 		vb_load_group_of(l, f->dst)->sent++;
 	return 0;
 }
 
-static void flow_go_on(struct vb_load *l, uint32_t flow, vb_time now)
+/* Posts what there is room for, of one flow after the other. */
+static void connection_go_on(struct vb_load *l, struct vb_connection *c, vb_time now)
 {
-	struct vb_flow *f = &l->flow[flow];
-	uint32_t cnt = vb_load_message_cnt(l, f);
+	while (c->posting != VB_LOAD_NONE && c->outstanding < l->cfg.depth) {
+		struct vb_flow *f = &l->flow[c->posting];
 
-	while (f->status == VB_WC_SUCCESS && f->posted < cnt &&
-	       f->posted - f->completed < l->cfg.depth) {
-		if (flow_post(l, flow, now))
+		if (f->status == VB_WC_SUCCESS && flow_post(l, c->posting, now))
 			flow_fail(f, STATUS_NOT_STARTED);
+		if (f->status != VB_WC_SUCCESS || f->posted == vb_load_message_cnt(l, f))
+			c->posting = f->next;
 	}
-	vb_sim_touch(l->sim, f->src);
+	vb_sim_touch(l->sim, c->src);
 }
 
 static void flow_start(struct vb_load *l, uint32_t flow, vb_time now)
@@ -186,7 +195,7 @@ static void flow_start(struct vb_load *l, uint32_t flow, vb_time now)
 		l->failure = err;
 		return;
 	}
-	flow_go_on(l, flow, now);
+	connection_go_on(l, &l->connection[f->connection], now);
 }
 
 static void on_timer(void *ctx, vb_time now)
@@ -217,8 +226,8 @@ static const uint8_t *received_at(const struct vb_load *l, const struct vb_conne
 }
 
 /* Message by message a flow arrives. Of one whose sender waits for that it is over there, later. */
-static void message_arrive(struct vb_load *l, const struct vb_connection *c, uint32_t flow,
-			   uint32_t slot, vb_time now)
+static void message_arrive(struct vb_load *l, struct vb_connection *c, uint32_t flow, uint32_t slot,
+			   vb_time now)
 {
 	struct vb_flow *f = &l->flow[flow];
 
@@ -227,6 +236,8 @@ static void message_arrive(struct vb_load *l, const struct vb_connection *c, uin
 	if (++f->received != vb_load_message_cnt(l, f))
 		return;
 	f->delivered = now;
+	if (c->is_shared)
+		c->inbound = f->next;
 	if (!is_reliable(l, f) && f->done != VB_NEVER) {
 		vb_load_disconnect(l, f);
 		vb_load_flow_end(l, flow);
@@ -256,6 +267,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 {
 	uint32_t flow = c->flow;
 
+	c->outstanding--;
 	if (flow == VB_LOAD_NONE)
 		return;
 
@@ -268,11 +280,14 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 		c->broken = true;
 		flow_fail(f, wc->status);
 	} else if (is_reliable(l, f) && f->op != VB_LOAD_SEND) {
-		slot_check(l, f, k, slot_of(l, c, 1, k));
+		slot_check(l, f, k, slot_of(l, f, 1, k));
 	}
-	if (f->status == VB_WC_SUCCESS && f->completed < vb_load_message_cnt(l, f)) {
-		flow_go_on(l, flow, now);
-	} else if (f->completed == f->posted) {
+	if (c->posting != VB_LOAD_NONE ||
+	    (f->status == VB_WC_SUCCESS && f->completed < vb_load_message_cnt(l, f)))
+		connection_go_on(l, c, now);
+	if (f->status == VB_WC_SUCCESS && f->completed < vb_load_message_cnt(l, f))
+		return;
+	if (f->completed == f->posted) {
 		f->done = now;
 		/* A UC SEND ends here before it arrives there, if it does. */
 		if (is_reliable(l, f) || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
@@ -404,6 +419,8 @@ void vb_load_destroy(struct vb_load *l)
 			give(ctx, l->source[i].rate_sum);
 		if (l->source[i].phase)
 			give(ctx, l->source[i].phase);
+		vb_graph_run_destroy(l->source[i].run, &l->memory);
+		vb_graph_destroy(l->source[i].own_graph);
 	}
 
 	void *const all[] = {l->flow, l->tally,      l->connection, l->idle,

@@ -11,6 +11,7 @@
 #define VB_SIM_LOAD_LOAD_H
 
 #include "sim/load/draw.h"
+#include "sim/load/graph/collective/collective.h"
 #include "sim/sim.h"
 
 enum vb_load_op { VB_LOAD_SEND, VB_LOAD_WRITE, VB_LOAD_READ, VB_LOAD_ATOMIC, VB_LOAD_OP_CNT };
@@ -20,11 +21,12 @@ enum vb_load_shape {
 	VB_LOAD_INCAST,      /* the hosts behind dst, flows of them, to dst at once */
 	VB_LOAD_PERMUTATION, /* each host sends to one, each receives from one */
 	VB_LOAD_ALL_TO_ALL,  /* each host sends to each other */
-	VB_LOAD_RING,        /* ring all-reduce of bytes: 2 (n - 1) steps of bytes / n */
 	VB_LOAD_POISSON,     /* flows arrive at random between random hosts */
 	VB_LOAD_PING_PONG,   /* flows messages to and fro between src and dst */
 	VB_LOAD_MULTICAST,   /* flows members of group, from src on, send to it */
 	VB_LOAD_LIST,        /* flows that a list has, one after the other */
+	VB_LOAD_COLLECTIVE,  /* a collective of bytes between the hosts */
+	VB_LOAD_GRAPH,       /* a graph of messages and computation */
 	VB_LOAD_SHAPE_CNT
 };
 
@@ -66,6 +68,23 @@ struct vb_load_pattern {
 	uint16_t traffic_class; /* of its flows, with VB_LOAD_OWN_CLASS; 0: that of the load */
 	vb_time start;
 	const struct vb_load_list *list; /* LIST: to stay while the load does */
+	/* Each flow has a connection that no other one has had or will have; else flows take idle
+	 * ones, and those of a graph from one host to another share one. */
+	bool new_connections;
+	/* COLLECTIVE: of it kind, algorithm and what these take; ranks, bytes and seed are those of
+	 * the pattern and the simulation. */
+	struct vb_collective collective;
+	const struct vb_graph *graph; /* GRAPH: to stay while the load does; its ranks are hosts */
+	/* COLLECTIVE and GRAPH: so often (0: once), and the time from the end of one to the begin
+	 * of the next. */
+	uint32_t iterations;
+	vb_dur pause;
+};
+
+/* An iteration of a graph. */
+struct vb_load_lap {
+	vb_time begin;
+	vb_time end; /* when all operations have ended: sends with their completions */
 };
 
 struct vb_load_config {
@@ -104,8 +123,12 @@ struct vb_flow {
 	vb_time done;      /* the last work request completed; VB_NEVER: not yet */
 	uint32_t posted, completed, received; /* messages; received: by all members together */
 	uint32_t connection;                  /* index; UINT32_MAX: none */
-	uint32_t step;                        /* LIST: when it is over, the next one that is */
-	uint32_t number;                      /* in the order in which they began to be */
+	/* LIST and graphs: when it is over, the next one that is. Of graphs before that: the
+	 * operation. */
+	uint32_t step;
+	uint32_t next;   /* behind it on a connection that flows share; UINT32_MAX: none is */
+	uint32_t base;   /* messages of its connection before its first one: slots go round */
+	uint32_t number; /* in the order in which they began to be */
 	uint16_t pattern;
 	uint16_t traffic_class; /* LIST: its own, with VB_LOAD_OWN_CLASS; 0: the pattern's */
 	uint8_t op;
@@ -149,6 +172,16 @@ static inline bool vb_flow_is_to_group(const struct vb_flow *f)
 {
 	return f->dst & VB_LOAD_GROUP;
 }
+
+/* Of the pattern number @pattern, in the order in which they were added, which is a COLLECTIVE or a
+ * GRAPH: its graph; NULL: it is neither. */
+const struct vb_graph *vb_load_graph(const struct vb_load *l, uint32_t pattern);
+/* The same: the iterations that are over, *cnt of them, the sizes and kinds of a COLLECTIVE (NULL
+ * of a GRAPH), and the bytes that the receives of a host have taken in all. */
+const struct vb_load_lap *vb_load_laps(const struct vb_load *l, uint32_t pattern, uint32_t *cnt);
+const struct vb_collective *vb_load_collective(const struct vb_load *l, uint32_t pattern);
+uint64_t vb_load_graph_received(const struct vb_load *l, uint32_t pattern, uint32_t host);
+uint32_t vb_load_pattern_cnt(const struct vb_load *l);
 
 /* Adds one flow, not to a group. */
 int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load_op op,

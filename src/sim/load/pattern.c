@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Patterns: which flows there are, and which follow from others. See load.h. */
 #include "base/assert.h"
-#include "sim/load/priv.h"
+#include "sim/load/graph/run.h"
 #include "sim/parts.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static int flow_of(struct vb_load *l, struct vb_load_source *s, uint32_t src, ui
 	};
 
 	/* A load that waits for arrivals needs to see them. */
-	if (s->p.shape == VB_LOAD_RING || s->p.shape == VB_LOAD_PING_PONG ||
-	    s->p.shape == VB_LOAD_MULTICAST || l->cfg.type == VB_QPT_UD)
+	if (s->p.shape == VB_LOAD_PING_PONG || s->p.shape == VB_LOAD_MULTICAST ||
+	    l->cfg.type == VB_QPT_UD)
 		f.op = VB_LOAD_SEND;
 	s->made++;
 	VB_ASSERT_ALL(src != dst && src < l->host_cnt &&
@@ -212,7 +212,7 @@ static int add_poisson(struct vb_load *l, struct vb_load_source *s)
 	if (s->p.on)
 		s->gap_q8 = share_of(s->gap_q8, s->p.on, s->p.on + s->p.off);
 	s->next_q8 = s->p.start << 8;
-	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source), s->p.start);
+	vb_load_source_wait(l, (uint32_t)(s - l->source), s->p.start);
 	return err ? err : begin_phases(l, s);
 }
 
@@ -231,7 +231,7 @@ static int item_await(struct vb_load *l, struct vb_load_source *s, vb_time now)
 		l->failure = -EINVAL;
 		return -EINVAL;
 	}
-	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source), s->item.start);
+	vb_load_source_wait(l, (uint32_t)(s - l->source), s->item.start);
 	return 0;
 }
 
@@ -271,6 +271,10 @@ void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time 
 		item_start(l, s, now);
 		return;
 	}
+	if (s->run) {
+		vb_graph_run_on_time(s->run, now);
+		return;
+	}
 
 	/* The first call only draws the first gap. */
 	if ((now > s->p.start || s->next_q8 >> 8 > s->p.start) && !arrival_take(l, s, now))
@@ -279,8 +283,7 @@ void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time 
 
 	vb_time at = s->next_q8 >> 8;
 
-	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source),
-		      at < now ? now : at);
+	vb_load_source_wait(l, (uint32_t)(s - l->source), at < now ? now : at);
 }
 
 static struct vb_load_source *source_of(struct vb_load *l, const struct vb_flow *f)
@@ -291,8 +294,8 @@ static struct vb_load_source *source_of(struct vb_load *l, const struct vb_flow 
 /* Its flows follow from others that have arrived, or are done. */
 static bool is_closed_loop(const struct vb_load_pattern *p)
 {
-	return p->shape == VB_LOAD_RING || p->shape == VB_LOAD_PING_PONG ||
-	       (p->shape == VB_LOAD_ALL_TO_ALL && p->parallel > 0);
+	return p->shape == VB_LOAD_PING_PONG || p->shape == VB_LOAD_COLLECTIVE ||
+	       p->shape == VB_LOAD_GRAPH || (p->shape == VB_LOAD_ALL_TO_ALL && p->parallel > 0);
 }
 
 void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now)
@@ -305,9 +308,9 @@ void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now)
 	f = l->flow[flow];
 	if (l->connection[f.connection].flow != flow && f.status != VB_WC_SUCCESS)
 		return; /* it has failed before */
-	if (s->p.shape == VB_LOAD_RING && f.step + 1 < 2 * (s->p.hosts - 1))
-		(void)flow_of(l, s, f.dst, (f.dst + 1) % s->p.hosts, f.bytes, f.step + 1, now);
-	else if (s->p.shape == VB_LOAD_PING_PONG && f.step + 1 < s->p.flows)
+	if (s->run)
+		vb_graph_run_on_arrival(s->run, f.step, now);
+	if (s->p.shape == VB_LOAD_PING_PONG && f.step + 1 < s->p.flows)
 		(void)flow_of(l, s, f.dst, f.src, f.bytes, f.step + 1, now);
 	else
 		return;
@@ -319,9 +322,13 @@ void vb_pattern_on_done(struct vb_load *l, uint32_t flow, vb_time now)
 	struct vb_load_source *s = source_of(l, &l->flow[flow]);
 	struct vb_flow f;
 
-	if (!s || !is_closed_loop(&s->p) || s->p.shape != VB_LOAD_ALL_TO_ALL)
+	if (!s || !is_closed_loop(&s->p))
 		return;
 	f = l->flow[flow];
+	if (s->run && f.status == VB_WC_SUCCESS)
+		vb_graph_run_on_completion(s->run, f.step, now);
+	if (s->p.shape != VB_LOAD_ALL_TO_ALL)
+		return;
 
 	uint32_t d = f.step + s->p.parallel;
 
@@ -370,6 +377,9 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 		return p->flows >= 1 ? NULL : "has a count of 1 and more";
 	case VB_LOAD_LIST:
 		return p->list ? NULL : "has no list of flows";
+	case VB_LOAD_COLLECTIVE:
+	case VB_LOAD_GRAPH:
+		return vb_graph_source_wrong(c, p, hosts);
 	default:
 		return (uint32_t)p->shape < VB_LOAD_SHAPE_CNT ? NULL : "has no such shape";
 	}
@@ -384,6 +394,8 @@ const char *vb_load_parts_wrong(const struct vb_load_config *c, const struct vb_
 		return "has a delay of receives, for which the load has one clock";
 	if (c->type == VB_QPT_UC || c->type == VB_QPT_UD)
 		return "has flows of UC or UD, which are over when their other end says so";
+	if (p && (p->shape == VB_LOAD_COLLECTIVE || p->shape == VB_LOAD_GRAPH))
+		return "has a graph, whose messages follow from others at once";
 	if (p && is_closed_loop(p))
 		return "has flows that follow from others at once";
 	if (p && p->shape == VB_LOAD_MULTICAST)
@@ -428,16 +440,15 @@ static int pattern_begin(struct vb_load *l, struct vb_load_source *s)
 		return add_permutation(l, s);
 	case VB_LOAD_ALL_TO_ALL:
 		return add_all_to_all(l, s);
-	case VB_LOAD_RING:
-		for (uint32_t i = 0; !err && i < n; i++)
-			err = flow_of(l, s, i, (i + 1) % n, (p->bytes + n - 1) / n, 0, p->start);
-		return err;
 	case VB_LOAD_POISSON:
 		return add_poisson(l, s);
 	case VB_LOAD_MULTICAST:
 		return add_multicast(l, s);
 	case VB_LOAD_LIST:
 		return item_await(l, s, p->start);
+	case VB_LOAD_COLLECTIVE:
+	case VB_LOAD_GRAPH:
+		return vb_graph_source_begin(l, s);
 	case VB_LOAD_SHAPE_CNT:
 		break;
 	}

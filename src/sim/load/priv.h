@@ -29,12 +29,18 @@ struct vb_connection {
 	uint32_t src, dst, flow; /* dst as in a flow */
 	uint32_t next_idle;
 	struct vb_load_side side[2]; /* 0: at src */
-	uint32_t base;               /* messages of flows that were here before: slots go round */
-	uint32_t used;               /* the same of the one that was here last */
+	uint32_t base;               /* messages that were posted so far */
+	/* At src, of the flows that are here, by next: one, or of a shared connection several. The
+	 * first of them is flow. */
+	uint32_t posting; /* the first that has not posted all; VB_LOAD_NONE: all have */
+	uint32_t last;
+	uint32_t outstanding; /* messages of all of them */
 	/* With a receive_delay: when slots are posted again, from late_first on, in turn. */
 	vb_time *late;
 	uint32_t late_first, late_cnt;
 	bool broken; /* at src: it takes no other flow */
+	bool is_shared;
+	bool is_single; /* for one flow */
 	uint8_t traffic_class;
 	struct vb_path path; /* UD and DC: from src to dst */
 	/* At dst: the same, and the flow that messages are of, until the next one begins. */
@@ -76,6 +82,8 @@ struct vb_load_source {
 	uint64_t *rate_sum;
 	struct vb_load_phase *phase; /* POISSON with on and off: of each host; else NULL */
 	struct vb_load_item item;    /* LIST: the next one */
+	struct vb_graph *own_graph;  /* COLLECTIVE: p.graph, made here */
+	struct vb_graph_run *run;    /* COLLECTIVE and GRAPH */
 };
 
 /* One that is told of flows that give their records away. */
@@ -141,7 +149,7 @@ static inline uint32_t vb_load_datagram_bytes(const struct vb_load *l)
 void vb_load_group_received(struct vb_load *l, const struct vb_wc *wc, vb_time now);
 void vb_load_groups_destroy(struct vb_load *l);
 
-/* connect.c: a connection for @f, an idle one or a new one. */
+/* connect.c: a connection for @f, an idle one, a shared one or a new one. */
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow);
 /* connect.c: makes room in the CQ of @host for so many completions more, up to 4096: they are taken
  * after each event. -ENOMEM. */
@@ -161,7 +169,10 @@ int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f);
 uint32_t vb_load_message_cnt(const struct vb_load *l, const struct vb_flow *f);
 uint64_t vb_load_message_unit(const struct vb_load *l, const struct vb_flow *f);
 void vb_load_arm(struct vb_load *l);
-/* When nothing more will come to @flow, which is of a list: its record is free for others. */
+/* Source number @source has its turn at @at; VB_NEVER: it has none. */
+void vb_load_source_wait(struct vb_load *l, uint32_t source, vb_time at);
+/* When nothing more will come to @flow, which is of a list or a graph: its record is free for
+ * others. */
 void vb_load_flow_end(struct vb_load *l, uint32_t flow);
 
 /* pattern.c: the pattern's next step after @flow has arrived or ended, and its next arrival. */

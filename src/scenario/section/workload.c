@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The section "workload" of a scenario: its tables of keys, and which of them go together. See
+ * reader.h for both, and docs/simulator.md for the keys. */
+#include "scenario/reader.h"
+#include "scenario/scenario.h"
+
+#include <string.h>
+
+#define IN(type, field) offsetof(struct type, field)
+#define HOSTS_MAX (1u << 20)
+
+/* By read_file_names(). */
+static int read_later(struct reader *r, const yaml_node_t *node, void *at)
+{
+	(void)r, (void)node, (void)at;
+	return 0;
+}
+
+static const struct key_name loads[] = {
+    {"single", VB_LOAD_SINGLE},
+    {"incast", VB_LOAD_INCAST},
+    {"permutation", VB_LOAD_PERMUTATION},
+    {"all-to-all", VB_LOAD_ALL_TO_ALL},
+    {"poisson", VB_LOAD_POISSON},
+    {"ping-pong", VB_LOAD_PING_PONG},
+    {"multicast", VB_LOAD_MULTICAST},
+    {"file", VB_LOAD_LIST},
+    {"collective", VB_LOAD_COLLECTIVE},
+    {"goal", VB_LOAD_GRAPH},
+    {NULL, 0},
+};
+
+#define WEIGHT(name, op)                                                                           \
+	{                                                                                          \
+		name, KEY_U32, op * sizeof(uint32_t), 0, 1000000, NULL, NULL, NULL                 \
+	}
+
+static const struct key mix_keys[] = {
+    WEIGHT("send", VB_LOAD_SEND),
+    WEIGHT("write", VB_LOAD_WRITE),
+    WEIGHT("read", VB_LOAD_READ),
+    WEIGHT("atomic", VB_LOAD_ATOMIC),
+    {.name = NULL},
+};
+
+/* A distribution by its name; the name of a file has a dot or a slash and is read_file_names()'s.
+ */
+static int read_sizes(struct reader *r, const yaml_node_t *node, void *at)
+{
+	const char *text = reader_text(node);
+	const struct vb_size_dist *d = text ? vb_size_dist_find(text) : NULL;
+
+	if (!d && !(text && strpbrk(text, "./")))
+		return reader_fail(r, node,
+				   "sizes is websearch, hadoop or the name of a file such as "
+				   "sizes.txt");
+	*(const struct vb_size_dist **)at = d;
+	return 0;
+}
+
+/* One of @cnt names, as a number. */
+static int read_word(struct reader *r, const yaml_node_t *node, const char *key,
+		     const char *const *name, uint32_t cnt, uint8_t *at)
+{
+	const char *text = reader_text(node);
+	char all[200] = "";
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		size_t len = strlen(all);
+
+		if (text && name[i][0] && strcmp(text, name[i]) == 0) {
+			*at = (uint8_t)i;
+			return 0;
+		}
+		snprintf(all + len, sizeof all - len, "%s%s",
+			 len == 0       ? ""
+			 : i + 1 == cnt ? " or "
+					: ", ",
+			 name[i]);
+	}
+	return reader_fail(r, node, "%s is %s, not \"%s\"", key, all, text ? text : "a list");
+}
+
+static int read_collective(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return read_word(r, node, "collective", vb_collective_name, VB_COLLECTIVE_KINDS, at);
+}
+
+static int read_algorithm(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return read_word(r, node, "algorithm", vb_algorithm_name, VB_ALGORITHMS, at);
+}
+
+static const struct key load_keys[] = {
+    {.name = "shape", .kind = KEY_NAME, .offset = IN(vb_load_pattern, shape), .names = loads},
+    {"hosts", KEY_U32, IN(vb_load_pattern, hosts), 2, HOSTS_MAX, NULL, NULL, NULL},
+    {"from", KEY_U32, IN(vb_load_pattern, src), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"to", KEY_U32, IN(vb_load_pattern, dst), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"group", KEY_U32, IN(vb_load_pattern, group), 0, VB_SIM_GROUPS - 1, NULL, NULL, NULL},
+    {"count", KEY_U32, IN(vb_load_pattern, flows), 1, 1u << 22, NULL, NULL, NULL},
+    {"bytes", KEY_BYTES64, IN(vb_load_pattern, bytes), 0, UINT64_C(1) << 40, NULL, NULL, NULL},
+    {.name = "sizes", .kind = KEY_CALL, .offset = IN(vb_load_pattern, sizes), .read = read_sizes},
+    {"on", KEY_TIME, IN(vb_load_pattern, on), VB_USEC, 1000 * VB_SEC, NULL, NULL, NULL},
+    {"off", KEY_TIME, IN(vb_load_pattern, off), VB_USEC, 1000 * VB_SEC, NULL, NULL, NULL},
+    {"load", KEY_SHARE, IN(vb_load_pattern, load_ppm), 1, 10000000, NULL, NULL, NULL},
+    {.name = "file", .kind = KEY_CALL, .offset = 0, .read = read_later},
+    {.name = "goal", .kind = KEY_CALL, .offset = 0, .read = read_later},
+    {.name = "collective",
+     .kind = KEY_CALL,
+     .offset = IN(vb_load_pattern, collective.kind),
+     .read = read_collective},
+    {.name = "algorithm",
+     .kind = KEY_CALL,
+     .offset = IN(vb_load_pattern, collective.algorithm),
+     .read = read_algorithm},
+    {"local", KEY_U32, IN(vb_load_pattern, collective.local), 2, HOSTS_MAX, NULL, NULL, NULL},
+    {"chunks", KEY_U32, IN(vb_load_pattern, collective.chunks), 1, 65536, NULL, NULL, NULL},
+    {"microbatches", KEY_U32, IN(vb_load_pattern, collective.microbatches), 1, 65536, NULL, NULL,
+     NULL},
+    {"work", KEY_TIME, IN(vb_load_pattern, collective.work), 0, 500 * VB_SEC, NULL, NULL, NULL},
+    {"backward", KEY_TIME, IN(vb_load_pattern, collective.backward), 1, 500 * VB_SEC, NULL, NULL,
+     NULL},
+    {"iterations", KEY_U32, IN(vb_load_pattern, iterations), 1, 1u << 20, NULL, NULL, NULL},
+    {"compute", KEY_TIME, IN(vb_load_pattern, pause), 0, 1000 * VB_SEC, NULL, NULL, NULL},
+    {"new-connections", KEY_BOOL, IN(vb_load_pattern, new_connections), 0, 0, NULL, NULL, NULL},
+    {.name = "mix", .kind = KEY_MAP, .offset = IN(vb_load_pattern, mix), .map = mix_keys},
+    {"parallel", KEY_U32, IN(vb_load_pattern, parallel), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"start", KEY_TIME, IN(vb_load_pattern, start), 0, 1000 * VB_SEC, NULL, NULL, NULL},
+    {"traffic-class", KEY_U16, IN(vb_load_pattern, traffic_class), 0, 255, NULL, NULL, NULL},
+    {"sl", KEY_U16, IN(vb_load_pattern, traffic_class), 0, VB_SL_CNT - 1, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static int read_file_name(struct reader *r, const yaml_node_t *node, const char *key, char *to)
+{
+	const char *text = reader_text(node);
+
+	if (text && text[0] && strlen(text) < VB_SCENARIO_PATH) {
+		snprintf(to, VB_SCENARIO_PATH, "%s", text);
+		return 0;
+	}
+	return reader_fail(r, node, "%s is the name of a file, of at most %u characters", key,
+			   VB_SCENARIO_PATH - 1);
+}
+
+/* The files that a workload names. */
+static int read_file_names(struct reader *r, const yaml_node_t *node, struct vb_scenario *sc,
+			   uint32_t i)
+{
+	const struct {
+		const char *key, *holds;
+		enum vb_load_shape shape;
+		char *to;
+	} of_shape[] = {{"file", "the flows", VB_LOAD_LIST, sc->flows_file[i]},
+			{"goal", "the graph", VB_LOAD_GRAPH, sc->goal_file[i]}};
+	const yaml_node_t *sizes = reader_member(r, node, "sizes");
+	int bad = 0;
+
+	for (size_t k = 0; !bad && k < sizeof of_shape / sizeof of_shape[0]; k++) {
+		const char *key = of_shape[k].key;
+		const yaml_node_t *file = reader_member(r, node, key);
+		bool is_shape = sc->pattern[i].shape == of_shape[k].shape;
+
+		if (is_shape && !file)
+			return reader_fail(r, node, "shape: %s takes a %s, with %s", key,
+					   k ? "file as goal" : "file", of_shape[k].holds);
+		if (file && !is_shape)
+			return reader_fail(r, file, "%s goes with shape: %s", key, key);
+		bad = file ? read_file_name(r, file, key, of_shape[k].to) : 0;
+	}
+	if (!bad && sizes && !sc->pattern[i].sizes)
+		bad = read_file_name(r, sizes, "sizes", sc->sizes_file[i]);
+	return bad;
+}
+
+/* Keys of graphs stand where there is one. */
+static int check_graph(struct reader *r, const yaml_node_t *node, const struct vb_load_pattern *p)
+{
+	static const char *const of_both[] = {"iterations", "compute"};
+	static const char *const of_collective[] = {
+	    "collective", "algorithm", "local", "chunks", "microbatches", "work", "backward"};
+	bool is_collective = p->shape == VB_LOAD_COLLECTIVE;
+
+	if (is_collective && !reader_member(r, node, "collective"))
+		return reader_fail(r, node,
+				   "shape: collective takes a collective, such as "
+				   "all-reduce");
+	for (size_t i = 0; i < sizeof of_both / sizeof of_both[0]; i++)
+		if (!is_collective && p->shape != VB_LOAD_GRAPH &&
+		    reader_member(r, node, of_both[i]))
+			return reader_fail(r, reader_member(r, node, of_both[i]),
+					   "%s goes with shape: collective or goal", of_both[i]);
+	for (size_t i = 0; i < sizeof of_collective / sizeof of_collective[0]; i++)
+		if (!is_collective && reader_member(r, node, of_collective[i]))
+			return reader_fail(r, reader_member(r, node, of_collective[i]),
+					   "%s goes with shape: collective", of_collective[i]);
+	return 0;
+}
+
+static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
+{
+	struct vb_scenario *sc = base;
+
+	if (sc->pattern_cnt == VB_LOAD_PATTERNS_MAX)
+		return reader_fail(r, node, "there are at most %u workloads", VB_LOAD_PATTERNS_MAX);
+	sc->pattern_at[sc->pattern_cnt] = vb_scenario_place_of(node);
+
+	struct vb_load_pattern *p = &sc->pattern[sc->pattern_cnt++];
+
+	p->bytes = 1 << 20;
+	p->dst = 1;
+	p->flows = 1;
+	p->load_ppm = 500000;
+	p->traffic_class = UINT16_MAX;
+
+	int err = reader_map(r, node, load_keys, p);
+
+	if (!err)
+		err = vb_scenario_check_class(r, node);
+	if (!err)
+		err = read_file_names(r, node, sc, sc->pattern_cnt - 1);
+	if (!err)
+		err = check_graph(r, node, p);
+	p->traffic_class =
+	    p->traffic_class == UINT16_MAX ? 0 : p->traffic_class | VB_LOAD_OWN_CLASS;
+	return err;
+}
+
+int vb_scenario_read_workloads(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return reader_list(r, node, at, read_workload);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations and steps. See maker.h. */
+#include "sim/load/graph/collective/maker.h"
+
+#include "base/assert.h"
+
+struct vb_maker_range vb_maker_part(const struct vb_maker_range *r, uint32_t k, uint32_t cnt)
+{
+	uint64_t all = vb_maker_bytes(r), each = all / cnt, rest = all % cnt;
+
+	VB_ASSERT(k < cnt);
+	return (struct vb_maker_range){r->begin + each * k + rest * k / cnt,
+				       r->begin + each * (k + 1) + rest * (k + 1) / cnt};
+}
+
+static uint32_t op_add(struct vb_maker *m, const struct vb_graph_op *op, uint32_t after)
+{
+	uint32_t i = vb_graph_add(m->g, op);
+
+	if (after != VB_GRAPH_NONE)
+		vb_graph_require(m->g, i, after, false);
+	return i;
+}
+
+uint32_t vb_maker_send(struct vb_maker *m, uint32_t rank, uint32_t to, uint64_t bytes,
+		       uint32_t after)
+{
+	return op_add(
+	    m,
+	    &(struct vb_graph_op){
+		.kind = VB_GRAPH_SEND, .rank = rank, .peer = to, .tag = m->tag, .amount = bytes},
+	    after);
+}
+
+uint32_t vb_maker_recv(struct vb_maker *m, uint32_t rank, uint32_t from, uint64_t bytes,
+		       uint32_t after)
+{
+	return op_add(
+	    m,
+	    &(struct vb_graph_op){
+		.kind = VB_GRAPH_RECV, .rank = rank, .peer = from, .tag = m->tag, .amount = bytes},
+	    after);
+}
+
+uint32_t vb_maker_calc(struct vb_maker *m, uint32_t rank, vb_dur ns, uint32_t after)
+{
+	return op_add(m, &(struct vb_graph_op){.kind = VB_GRAPH_CALC, .rank = rank, .amount = ns},
+		      after);
+}
+
+void vb_maker_step_send(struct vb_maker *m, uint32_t rank, uint32_t to, uint64_t bytes)
+{
+	(void)vb_maker_send(m, rank, to, bytes, m->tail[rank]);
+}
+
+void vb_maker_step_recv(struct vb_maker *m, uint32_t rank, uint32_t from, uint64_t bytes)
+{
+	m->tail[rank] = vb_maker_recv(m, rank, from, bytes, m->tail[rank]);
+}

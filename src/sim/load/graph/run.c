@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The operations of a graph as they start and end. See run.h. */
+#include "sim/load/graph/run.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+
+enum state { STARTED = 1, ARRIVED = 2, ENDED = 4 };
+
+/* Operations in line, by next. */
+struct line {
+	uint32_t first, last;
+};
+
+struct vb_graph_run {
+	struct vb_load *load;
+	const struct vb_graph *g;
+	uint32_t source;
+	uint32_t *left; /* of each operation: those that it waits for */
+	uint32_t *next; /* the one behind it: of those that may start, or at its stream */
+	uint8_t *state; /* the same: of the iteration */
+	struct line ready;
+	struct line *stream;    /* [rank * stream_cnt + stream]: the first one is at work */
+	struct vb_eventq calcs; /* when these end */
+	void *calcs_mem;
+	uint32_t *connection; /* of each pair */
+	uint64_t *received;   /* of each rank: bytes */
+	struct vb_load_lap *lap;
+	uint32_t lap_cnt; /* iterations that are over */
+	uint32_t ended;   /* operations of this one */
+	bool is_begun;
+};
+
+static void line_add(struct vb_graph_run *r, struct line *line, uint32_t op)
+{
+	r->next[op] = VB_GRAPH_NONE;
+	if (line->first == VB_GRAPH_NONE)
+		line->first = op;
+	else
+		r->next[line->last] = op;
+	line->last = op;
+}
+
+static uint32_t line_take(const struct vb_graph_run *r, struct line *line)
+{
+	uint32_t op = line->first;
+
+	VB_ASSERT(op < r->g->op_cnt);
+	line->first = r->next[op];
+	return op;
+}
+
+/* Those that wait for the start of @op, or for its end. */
+static void followers_release(struct vb_graph_run *r, uint32_t op, bool at_start)
+{
+	const struct vb_graph *g = r->g;
+
+	for (uint32_t i = g->op[op].first; i < g->op[op + 1].first; i++) {
+		uint32_t to = g->edge[i] & ~VB_GRAPH_AT_START;
+
+		if (((g->edge[i] & VB_GRAPH_AT_START) != 0) != at_start)
+			continue;
+		VB_ASSERT_ALL(r->left[to] > 0);
+		if (--r->left[to] == 0)
+			line_add(r, &r->ready, to);
+	}
+}
+
+static void op_end(struct vb_graph_run *r, uint32_t op)
+{
+	const struct vb_graph_op *o = &r->g->op[op];
+
+	VB_ASSERT_ALL(r->state[op] & STARTED && !(r->state[op] & ENDED));
+	r->state[op] |= ENDED;
+	r->ended++;
+	if (o->kind == VB_GRAPH_RECV)
+		r->received[o->rank] += r->g->op[o->match].amount;
+	followers_release(r, op, false);
+}
+
+static uint32_t stream_of(const struct vb_graph_run *r, uint32_t op)
+{
+	const struct vb_graph_op *o = &r->g->op[op];
+
+	VB_ASSERT_ALL(o->kind == VB_GRAPH_CALC && o->stream < r->g->stream_cnt);
+	return o->rank * r->g->stream_cnt + o->stream;
+}
+
+/* The stream takes the first one in its line, which starts only now. */
+static void stream_go_on(struct vb_graph_run *r, uint32_t stream, vb_time now)
+{
+	uint32_t op = r->stream[stream].first;
+
+	if (op == VB_GRAPH_NONE)
+		return;
+	vb_eventq_set(&r->calcs, stream, vb_time_after(now, r->g->op[op].amount));
+	followers_release(r, op, true);
+}
+
+static void calc_start(struct vb_graph_run *r, uint32_t op, vb_time now)
+{
+	uint32_t stream = stream_of(r, op);
+	bool is_idle = r->stream[stream].first == VB_GRAPH_NONE;
+
+	line_add(r, &r->stream[stream], op);
+	if (is_idle)
+		stream_go_on(r, stream, now);
+}
+
+static void send_start(struct vb_graph_run *r, uint32_t op, vb_time now)
+{
+	const struct vb_graph_op *o = &r->g->op[op];
+	struct vb_flow f = {.src = o->rank,
+			    .dst = o->peer,
+			    .bytes = o->amount,
+			    .start = now,
+			    .step = op,
+			    .pattern = (uint16_t)r->source,
+			    .op = VB_LOAD_SEND};
+
+	(void)vb_load_flow_new(r->load, &f); /* a failure is the load's */
+}
+
+static void op_start(struct vb_graph_run *r, uint32_t op, vb_time now)
+{
+	VB_ASSERT_ALL(!(r->state[op] & STARTED));
+	r->state[op] |= STARTED;
+	if (r->g->op[op].kind != VB_GRAPH_CALC)
+		followers_release(r, op, true);
+	switch (r->g->op[op].kind) {
+	case VB_GRAPH_SEND:
+		send_start(r, op, now);
+		break;
+	case VB_GRAPH_RECV:
+		if (r->state[op] & ARRIVED)
+			op_end(r, op);
+		break;
+	default:
+		calc_start(r, op, now);
+		break;
+	}
+}
+
+/* When the source has its turn again: when a computation ends, or at @at. */
+static void run_await(struct vb_graph_run *r, vb_time at)
+{
+	vb_load_source_wait(r->load, r->source, vb_time_min(at, vb_eventq_next(&r->calcs)));
+}
+
+static void iteration_begin(struct vb_graph_run *r, vb_time now)
+{
+	const struct vb_graph *g = r->g;
+
+	VB_ASSERT(r->lap_cnt < r->load->source[r->source].p.iterations);
+	r->is_begun = true;
+	r->ended = 0;
+	r->lap[r->lap_cnt].begin = now;
+	for (uint32_t i = 0; i < g->op_cnt; i++) {
+		r->state[i] = 0;
+		r->left[i] = g->op[i].needs;
+		if (r->left[i] == 0)
+			line_add(r, &r->ready, i);
+	}
+}
+
+/* Starts all that may start, and goes to the next iteration when this one is over. */
+static void run_go_on(struct vb_graph_run *r, vb_time now)
+{
+	const struct vb_load_pattern *p = &r->load->source[r->source].p;
+	vb_time again = VB_NEVER;
+
+	while (r->ready.first != VB_GRAPH_NONE)
+		op_start(r, line_take(r, &r->ready), now);
+	if (r->is_begun && r->ended == r->g->op_cnt) {
+		r->is_begun = false;
+		r->lap[r->lap_cnt++].end = now;
+		if (r->lap_cnt < p->iterations)
+			again = vb_time_after(now, p->pause);
+	}
+	run_await(r, again);
+	vb_load_arm(r->load);
+}
+
+void vb_graph_run_on_time(struct vb_graph_run *r, vb_time now)
+{
+	if (!r->is_begun)
+		iteration_begin(r, now);
+	while (vb_eventq_next(&r->calcs) <= now) {
+		uint32_t stream = vb_eventq_take(&r->calcs);
+
+		op_end(r, line_take(r, &r->stream[stream]));
+		stream_go_on(r, stream, now);
+	}
+	run_go_on(r, now);
+}
+
+void vb_graph_run_on_arrival(struct vb_graph_run *r, uint32_t op, vb_time now)
+{
+	uint32_t recv = r->g->op[op].match;
+
+	VB_ASSERT(recv < r->g->op_cnt);
+	VB_ASSERT_ALL(r->is_begun && !(r->state[recv] & ARRIVED));
+	r->state[recv] |= ARRIVED;
+	if (!(r->state[recv] & STARTED))
+		return;
+	op_end(r, recv);
+	run_go_on(r, now);
+}
+
+void vb_graph_run_on_completion(struct vb_graph_run *r, uint32_t op, vb_time now)
+{
+	op_end(r, op);
+	run_go_on(r, now);
+}
+
+uint32_t *vb_graph_run_connection(struct vb_graph_run *r, uint32_t op)
+{
+	VB_ASSERT(r->g->op[op].pair < r->g->pair_cnt);
+	return &r->connection[r->g->op[op].pair];
+}
+
+const struct vb_load_lap *vb_graph_run_laps(const struct vb_graph_run *r, uint32_t *cnt)
+{
+	*cnt = r->lap_cnt;
+	return r->lap;
+}
+
+uint64_t vb_graph_run_received(const struct vb_graph_run *r, uint32_t rank)
+{
+	VB_ASSERT(rank < r->g->rank_cnt);
+	return r->received[rank];
+}
+
+static int tables_create(struct vb_graph_run *r, uint32_t iterations)
+{
+	const struct vb_sim_memory *m = &r->load->memory;
+	const struct vb_graph *g = r->g;
+	uint32_t streams = g->rank_cnt * g->stream_cnt;
+
+	r->left = m->alloc(m->ctx, (g->op_cnt + 1) * sizeof *r->left);
+	r->next = m->alloc(m->ctx, (g->op_cnt + 1) * sizeof *r->next);
+	r->state = m->alloc(m->ctx, g->op_cnt + 1);
+	r->stream = m->alloc(m->ctx, (streams + 1) * sizeof *r->stream);
+	r->calcs_mem = m->alloc(m->ctx, vb_eventq_size(streams + 1));
+	r->connection = m->alloc(m->ctx, (g->pair_cnt + 1) * sizeof *r->connection);
+	r->received = m->alloc(m->ctx, (g->rank_cnt + 1) * sizeof *r->received);
+	r->lap = m->alloc(m->ctx, iterations * sizeof *r->lap);
+	if (!r->left || !r->next || !r->state || !r->stream || !r->calcs_mem || !r->connection ||
+	    !r->received || !r->lap)
+		return -ENOMEM;
+	vb_eventq_init(&r->calcs, r->calcs_mem, streams + 1);
+	r->ready.first = VB_GRAPH_NONE;
+	for (uint32_t i = 0; i < streams; i++)
+		r->stream[i].first = VB_GRAPH_NONE;
+	for (uint32_t i = 0; i < g->pair_cnt; i++)
+		r->connection[i] = VB_LOAD_NONE;
+	return 0;
+}
+
+int vb_graph_run_create(struct vb_graph_run **out, struct vb_load *l, uint32_t source,
+			const struct vb_graph *g)
+{
+	struct vb_graph_run *r = l->memory.alloc(l->memory.ctx, sizeof *r);
+
+	*out = r;
+	if (!r)
+		return -ENOMEM;
+	r->load = l;
+	r->g = g;
+	r->source = source;
+	return tables_create(r, l->source[source].p.iterations);
+}
+
+void vb_graph_run_destroy(struct vb_graph_run *r, const struct vb_sim_memory *memory)
+{
+	if (!r)
+		return;
+
+	void *const all[] = {r->left,       r->next,     r->state, r->stream, r->calcs_mem,
+			     r->connection, r->received, r->lap,   r};
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		if (all[i])
+			memory->free(memory->ctx, all[i]);
+}

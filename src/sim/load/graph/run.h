@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A graph at work: its sends are flows of the load, which share a connection for each ordered pair
+ * of ranks, made when the first of them needs it. The graph is run several times, one after the
+ * other: an iteration begins when all operations of the one before have ended, sends at their
+ * completions, and a pause is over.
+ */
+#ifndef VB_SIM_LOAD_GRAPH_RUN_H
+#define VB_SIM_LOAD_GRAPH_RUN_H
+
+#include "sim/load/graph/graph.h"
+#include "sim/load/priv.h"
+
+#define VB_GRAPH_ITERATIONS_MAX (1u << 20)
+
+/* source.c: the setting of a COLLECTIVE or GRAPH that does not fit @hosts hosts, as "has ...", or
+ * NULL. */
+const char *vb_graph_source_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
+				  uint32_t hosts);
+/* Makes the graph of a source whose pattern is good, and its run, which begins at the start of the
+ * pattern. -EINVAL: the graph is too large; -ENOMEM. */
+int vb_graph_source_begin(struct vb_load *l, struct vb_load_source *s);
+
+/* Makes the run of the graph of source number @source, whose pattern has iterations and pause. */
+int vb_graph_run_create(struct vb_graph_run **out, struct vb_load *l, uint32_t source,
+			const struct vb_graph *g);
+/* NULL: does nothing. */
+void vb_graph_run_destroy(struct vb_graph_run *r, const struct vb_sim_memory *memory);
+
+/* The time of its source has come: an iteration begins, or computations end. */
+void vb_graph_run_on_time(struct vb_graph_run *r, vb_time now);
+/* The message of a send has arrived; a send is complete. @op is that in vb_flow.step. */
+void vb_graph_run_on_arrival(struct vb_graph_run *r, uint32_t op, vb_time now);
+void vb_graph_run_on_completion(struct vb_graph_run *r, uint32_t op, vb_time now);
+
+/* Where the connection for the messages of send @op is kept, VB_LOAD_NONE until it is there. */
+uint32_t *vb_graph_run_connection(struct vb_graph_run *r, uint32_t op);
+
+/* Iterations that are over, and their times; bytes that receives of a rank have taken in all. */
+const struct vb_load_lap *vb_graph_run_laps(const struct vb_graph_run *r, uint32_t *cnt);
+uint64_t vb_graph_run_received(const struct vb_graph_run *r, uint32_t rank);
+
+#endif
