@@ -177,9 +177,10 @@ int verbena_sim_counters(const struct verbena_sim *s, uint32_t host, uint64_t *v
 /*
  * The text of a table, which the command writes to a file of that name: "flows.csv", "ports.csv",
  * "summary.json", "slowdown.csv", "cdf.csv", "flow_series.csv", "port_series.csv",
- * "lane_series.csv", "group_series.csv", "lanes.csv", "routers.csv". As things are now; series up
- * to the last interval that has ended, and all of them once the run is finished. The text is the
- * library's, ends with a 0 and lives until the next call of this function or the close.
+ * "lane_series.csv", "group_series.csv", "lanes.csv", "routers.csv", "collectives.csv". As things
+ * are now; series up to the last interval that has ended, and all of them once the run is finished.
+ * The text is the library's, ends with a 0 and lives until the next call of this function or the
+ * close.
  *
  * -ENOENT: this run has no such table; -ENOMEM.
  */

@@ -2,6 +2,7 @@
 /* The table of a run on the terminal, and its files. See report.h. */
 #include "results/report.h"
 #include "export/file/whole_file.h"
+#include "results/collectives.h"
 #include "results/lanes.h"
 #include "results/series/distribution.h"
 
@@ -141,6 +142,7 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 			r->counters.v[i]);
 	fputs("},\n", f);
 	vb_sim_write_lanes_json(f, run);
+	vb_sim_write_collectives_json(f, run);
 	fprintf(f, "  \"digest\": \"%016" PRIx64 "\"\n}\n", r->digest);
 }
 
@@ -164,24 +166,34 @@ static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct
 	}
 }
 
+static bool has_lanes(const struct vb_scenario_run *run)
+{
+	struct vb_sim_ib_stats st;
+
+	return vb_sim_ib_port_stats(run->sim, 0, &st);
+}
+
+static bool has_routers(const struct vb_scenario_run *run)
+{
+	return has_lanes(run) && run->topo.router_cnt > 0;
+}
+
 /* The files that are made at the end. */
 static const struct {
 	const char *name;
 	void (*write)(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
-	bool is_ib, is_of_routers; /* only such runs have it */
-} files[] = {{"summary.json", write_summary, false, false},
-	     {"ports.csv", write_ports, false, false},
-	     {"slowdown.csv", vb_sim_write_slowdown, false, false},
-	     {"lanes.csv", vb_sim_write_lanes, true, false},
-	     {"routers.csv", vb_sim_write_routers, true, true}};
+	bool (*is_there)(const struct vb_scenario_run *run); /* NULL: in each run */
+} files[] = {{"summary.json", write_summary, NULL},
+	     {"ports.csv", write_ports, NULL},
+	     {"slowdown.csv", vb_sim_write_slowdown, NULL},
+	     {"lanes.csv", vb_sim_write_lanes, has_lanes},
+	     {"routers.csv", vb_sim_write_routers, has_routers},
+	     {"collectives.csv", vb_sim_write_collectives, vb_sim_has_collectives}};
 #define FILE_CNT (sizeof files / sizeof files[0])
 
 static bool has_file(const struct vb_scenario_run *run, size_t i)
 {
-	struct vb_sim_ib_stats st;
-
-	return (!files[i].is_ib || vb_sim_ib_port_stats(run->sim, 0, &st)) &&
-	       (!files[i].is_of_routers || run->topo.router_cnt > 0);
+	return !files[i].is_there || files[i].is_there(run);
 }
 
 int vb_sim_write_file(FILE *f, const char *name, const struct vb_results *res,

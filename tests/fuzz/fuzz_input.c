@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any text as a file that a user of the simulator brings: a network in either form, a distribution
- * of sizes, or a list of flows. An accepted network is whole: each node has a cable, a host has
- * one, and the topology has all of them; an accepted distribution can be drawn from; an accepted
- * list has flows between hosts that there are, in order, and the same ones when it is read again. A
- * refusal has a place in the text, and words that can be printed.
+ * of sizes, a list of flows, or a graph in GOAL. An accepted network is whole: each node has a
+ * cable, a host has one, and the topology has all of them; an accepted distribution can be drawn
+ * from; an accepted list has flows between hosts that there are, in order, and the same ones when
+ * it is read again; the messages of an accepted graph have two ends, and a small one runs to its
+ * end. A refusal has a place in the text, and words that can be printed.
  *
- * Input: 'n', 's' or, of Ethernet and InfiniBand, 'f' or 'F', and the text.
+ * Input: 'n', 's', 'g' or, of Ethernet and InfiniBand, 'f' or 'F', and the text.
  */
 #include "input.h"
 #include "scenario/input/flows.h"
+#include "scenario/input/goal/goal.h"
 #include "scenario/input/net.h"
 #include "scenario/input/sizes.h"
 
@@ -155,6 +157,85 @@ static void read_flows(const char *text, size_t len, bool is_infiniband,
 	vb_flows_close(l);
 }
 
+/* What requires what is in the graph, and so is the other end of each message. */
+static void check_graph(const struct vb_graph *g)
+{
+	uint64_t needs = 0;
+
+	require(g->rank_cnt > 0 && g->rank_cnt <= 4 && g->op[g->op_cnt].first == g->edge_cnt);
+	for (uint32_t i = 0; i < g->op_cnt; i++) {
+		const struct vb_graph_op *op = &g->op[i];
+		const struct vb_graph_op *other = &g->op[op->kind == VB_GRAPH_CALC ? i : op->match];
+
+		require(op->rank < g->rank_cnt && op->stream < VB_GRAPH_STREAMS_MAX);
+		require(op->first <= g->op[i + 1].first);
+		needs += op->needs;
+		if (op->kind == VB_GRAPH_CALC)
+			continue;
+		require(op->match < g->op_cnt && other->match == i && other->kind != op->kind);
+		require(other->rank == op->peer && other->peer == op->rank &&
+			other->tag == op->tag);
+		require(op->kind == VB_GRAPH_RECV || op->pair < g->pair_cnt);
+	}
+	require(needs == g->edge_cnt);
+}
+
+/* On four hosts at a switch, where no message takes long. */
+static void run_graph(const struct vb_graph *g, const struct vb_sim_memory *memory)
+{
+	const struct vb_cable cable = {UINT64_C(100000000000), 100, 0};
+	const struct vb_load_config load = {.flows_max = 64,
+					    .connections_max = 64,
+					    .message_bytes = 4096,
+					    .depth = 4,
+					    .type = VB_QPT_RC,
+					    .mtu = VB_MTU_1024,
+					    .retry_cnt = 7,
+					    .rnr_retry = 7,
+					    .rd_atomic = 1,
+					    .timeout = 14};
+	const struct vb_load_pattern p = {.shape = VB_LOAD_GRAPH, .graph = g, .iterations = 2};
+	struct vb_sim_topo topo;
+	struct vb_sim_config c = {
+	    .topo = &topo,
+	    .sw = {.buffer = {.bytes = 1 << 20, .alpha_1024 = 1024}},
+	    .hca = {.limits = vb_limits_default, .port[1] = {.active_mtu = VB_MTU_1024}},
+	    .cqe = 64,
+	    .packets_max = 4096,
+	    .memory = *memory};
+	struct vb_load *l;
+	struct vb_sim *s;
+	uint32_t cnt;
+
+	require(vb_sim_topo_star(&topo, memory, 4, &cable) == 0);
+	require(vb_sim_create(&s, &c) == 0);
+	require(vb_load_create(&l, s, &load, memory) == 0);
+	require(vb_load_add(l, &p) == 0);
+	require(vb_sim_run(s, VB_NEVER) == 0 && vb_load_failure(l) == 0);
+	(void)vb_load_laps(l, 0, &cnt);
+	require(cnt == 2);
+	vb_load_destroy(l);
+	vb_sim_destroy(s);
+	vb_sim_topo_free(&topo);
+}
+
+static void read_goal(const char *text, size_t len, const struct vb_complaint *c)
+{
+	const struct vb_sim_memory memory = {block_take, block_give, NULL};
+	struct vb_graph *g;
+	int bad = vb_goal_parse(&g, text, len, 4, &memory, c);
+
+	require(bad == 0 || bad == -EINVAL);
+	if (bad) {
+		check_refusal(c->text, text, len, true);
+		return;
+	}
+	check_graph(g);
+	if (g->send_cnt <= 32 && g->longest <= 65536)
+		run_graph(g, &memory);
+	vb_graph_destroy(g);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 {
 	char err[512] = "";
@@ -171,6 +252,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 			read_net(text, len - 1, &c);
 		else if (in[0] == 's')
 			read_sizes(text, len - 1, &c);
+		else if (in[0] == 'g')
+			read_goal(text, len - 1, &c);
 		else if (in[0] == 'f' || in[0] == 'F')
 			read_flows(text, len - 1, in[0] == 'F', &c);
 	}

@@ -85,7 +85,7 @@ static void read__fabric_is_like_the_cable_unless_said(void **state)
 		char text[256], err[1024] = "";
 
 		snprintf(text, sizeof text,
-			 "workload: {shape: ring}\n"
+			 "workload: {shape: permutation}\n"
 			 "topology: {cable: {rate: 25Gbps, delay: 2us, mtu: 1500}%s}\n",
 			 t[i].fabric);
 		if (read_text(&sc, text, err, sizeof err))
@@ -104,12 +104,13 @@ static void open__cable_mtu_that_suffices_loses_nothing(void **state)
 	char err[1024] = "";
 
 	(void)state;
-	assert_int_equal(read_text(&sc,
-				   "topology: {cable: {mtu: 1084}}\n"
-				   "workload: {shape: ring, bytes: 10kB, mix: {send: 1, write: 1, "
-				   "read: 1}}\n",
-				   err, sizeof err),
-			 0);
+	assert_int_equal(
+	    read_text(&sc,
+		      "topology: {cable: {mtu: 1084}}\n"
+		      "workload: {shape: permutation, bytes: 10kB, mix: {send: 1, write: 1, "
+		      "read: 1}}\n",
+		      err, sizeof err),
+	    0);
 	if (vb_scenario_open(&run, &sc, NULL, err, sizeof err))
 		fail_msg("%s", err);
 	assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
@@ -279,39 +280,40 @@ static void open__says_what_does_not_fit(void **state)
 	    {"workload: {shape: incast, count: 2}\n",
 	     "s.yaml:1:11: workload 1 has a count of 1 up to all hosts but the one that receives; "
 	     "hosts are 0 to 1"},
-	    {"workload:\n  - {shape: ring}\n  - {shape: single, to: 2}\n",
+	    {"workload:\n  - {shape: permutation}\n  - {shape: single, to: 2}\n",
 	     "s.yaml:3:5: workload 2 is from a host to another one of those that take part; hosts "
 	     "are 0 to 1"},
-	    {"workload: {shape: ring, hosts: 3}\n",
+	    {"workload: {shape: permutation, hosts: 3}\n",
 	     "s.yaml:1:11: workload 1 takes 2 hosts and no more than there are; hosts are 0 to 1"},
-	    {"transport: {type: uc}\nworkload: {shape: ring, mix: {read: 1}}\n",
+	    {"transport: {type: uc}\nworkload: {shape: permutation, mix: {read: 1}}\n",
 	     "s.yaml:2:11: workload 1 mixes READs or atomics in, which UC does not have; hosts are "
 	     "0 to 1"},
 	    {"workload: {shape: poisson, bytes: 0}\n",
 	     "s.yaml:1:11: workload 1 has flows of 1 byte up to 1 GiB on average; hosts are 0 to "
 	     "1"},
-	    {"workload: {shape: ring}\nfaults: {host: 2, do: \"loss=1\"}\n",
+	    {"workload: {shape: permutation}\nfaults: {host: 2, do: \"loss=1\"}\n",
 	     "s.yaml:2:9: fault 1 is of host 2: there are 0 to 1"},
-	    {"workload: {shape: ring}\nfaults:\n  - {do: loss=0}\n  - {cable: 2, do: \"loss=1\"}\n",
+	    {"workload: {shape: permutation}\nfaults:\n  - {do: loss=0}\n  - {cable: 2, do: "
+	     "\"loss=1\"}\n",
 	     "s.yaml:4:5: fault 2 is of cable 2: there are 0 to 1"},
-	    {"workload: {shape: ring}\nswitch: {buffer: 1kB}\n",
+	    {"workload: {shape: permutation}\nswitch: {buffer: 1kB}\n",
 	     "s.yaml:2:9: switch has a buffer of 1000 bytes, and its ports keep 8192 for reserves "
 	     "and headroom: give it more, or them less"},
-	    {"workload: {shape: ring}\ntopology: {hosts: 10000}\n",
+	    {"workload: {shape: permutation}\ntopology: {hosts: 10000}\n",
 	     "s.yaml:2:11: switch has a buffer of 33554432 bytes, and its ports keep 40960000 for "
 	     "reserves and headroom: give it more, or them less"},
-	    {"workload: {shape: ring}\nswitch: {kmin: 2kB, kmax: 1kB}\n",
+	    {"workload: {shape: permutation}\nswitch: {kmin: 2kB, kmax: 1kB}\n",
 	     "s.yaml:2:9: switch has a kmin of 2000 bytes above its kmax of 1000"},
-	    {"workload: {shape: ring}\ntopology: {cable: {mtu: 1083}}\n",
+	    {"workload: {shape: permutation}\ntopology: {cable: {mtu: 1083}}\n",
 	     "s.yaml:2:11: topology has cables with an mtu of 1083 bytes: the transport's mtu of "
 	     "1024 takes 1084"},
-	    {"workload: {shape: ring}\ntransport: {mtu: 4096}\n"
+	    {"workload: {shape: permutation}\ntransport: {mtu: 4096}\n"
 	     "topology: {shape: dumbbell, fabric: {mtu: 1500}}\n",
 	     "s.yaml:3:11: topology has cables with an mtu of 1500 bytes: the transport's mtu of "
 	     "4096 takes 4156"},
-	    {"workload: {shape: ring}\ntopology: {shape: fat-tree, k: 3}\n",
+	    {"workload: {shape: permutation}\ntopology: {shape: fat-tree, k: 3}\n",
 	     "s.yaml:2:11: topology is a fat-tree: its k is even, not 3"},
-	    {"workload: {shape: ring}\ntopology: {hosts: 1048576}\n",
+	    {"workload: {shape: permutation}\ntopology: {hosts: 1048576}\n",
 	     "s.yaml:2:11: topology is too large: at most 1048576 hosts and switches and 4194304 "
 	     "cables"},
 	};
@@ -336,11 +338,12 @@ static void open__says_which_limit_is_reached(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    read_text(&sc, "flows: 2\nworkload: [{shape: ring}, {shape: ring}]\n", err, sizeof err),
+	    read_text(&sc, "flows: 2\nworkload: [{shape: permutation}, {shape: permutation}]\n",
+		      err, sizeof err),
 	    0);
 	assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), -ENOMEM);
 	assert_string_equal(err,
-			    "s.yaml:2:27: workload 2 has more flows than 2: give the scenario a "
+			    "s.yaml:2:34: workload 2 has more flows than 2: give the scenario a "
 			    "larger \"flows\"");
 }
 
@@ -367,7 +370,7 @@ static void open__faults_add_up(void **state)
 
 	(void)state;
 	assert_int_equal(read_text(&sc,
-				   "workload: {shape: ring}\n"
+				   "workload: {shape: permutation}\n"
 				   "faults:\n"
 				   "  - {do: \"loss=1:first=3\"}\n"
 				   "  - {host: 1, do: \"blackout=0s/1ms,dup=1%\"}\n"
@@ -388,7 +391,7 @@ static void open__faults_add_up(void **state)
 	/* More than a cable can have is refused, with the place. */
 	assert_int_equal(
 	    read_text(&sc,
-		      "workload: {shape: ring}\n"
+		      "workload: {shape: permutation}\n"
 		      "faults:\n"
 		      "  - {do: \"dup=0,dup=0,dup=0,dup=0,dup=0,dup=0,dup=0,dup=0,dup=0\"}\n"
 		      "  - {host: 0, do: \"ecn=0,ecn=0,ecn=0,ecn=0,ecn=0,ecn=0,ecn=0,ecn=0\"}\n",
@@ -405,17 +408,18 @@ static void read_with__a_fault_among_others(void **state)
 	static struct vb_scenario sc;
 
 	(void)state;
-	read_with(&sc,
-		  "workload: {shape: ring}\nfaults: {do: \"delay=5us,loss=1%:dir=rx,dup=2%\"}\n",
-		  "faults.loss", "0.5");
+	read_with(
+	    &sc,
+	    "workload: {shape: permutation}\nfaults: {do: \"delay=5us,loss=1%:dir=rx,dup=2%\"}\n",
+	    "faults.loss", "0.5");
 	assert_int_equal(sc.fault_cnt, 1);
 	assert_int_equal(sc.fault[0].spec.rule_cnt, 3);
 	assert_int_equal(sc.fault[0].spec.rule[0].time, 5 * VB_USEC);
 	assert_int_equal(sc.fault[0].spec.rule[1].ppb, VB_FAULT_ONE / 2);
 	assert_int_equal(sc.fault[0].spec.rule[1].filter.dirs, VB_FAULT_RX);
 	assert_int_equal(sc.fault[0].spec.rule[2].kind, VB_FAULT_DUPLICATE);
-	read_with(&sc, "workload: {shape: ring}\nfaults: {do: \"delay=5us\"}\n", "faults.loss",
-		  "0.5");
+	read_with(&sc, "workload: {shape: permutation}\nfaults: {do: \"delay=5us\"}\n",
+		  "faults.loss", "0.5");
 	assert_int_equal(sc.fault_cnt, 2);
 	assert_int_equal(sc.fault[0].spec.rule[0].kind, VB_FAULT_DELAY);
 	assert_int_equal(sc.fault[1].spec.rule[0].kind, VB_FAULT_LOSS);

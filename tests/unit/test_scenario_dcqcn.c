@@ -271,7 +271,7 @@ static void congestion__keys(void **state)
 	static const char good[] =
 	    "transport:\n  congestion: {preset: paper, cc_clk_hz: 500000000, "
 	    "dcqcn_rate_ai: 5Mbps, dcqcn_min_rate: 1Gbps}\n"
-	    "topology: {cable: {rate: 40Gbps}}\nworkload: {shape: ring}\n";
+	    "topology: {cable: {rate: 40Gbps}}\nworkload: {shape: permutation}\n";
 	char err[1024];
 	FILE *f;
 

@@ -247,8 +247,8 @@ static void scenario__says_what_is_wrong_with_a_list(void **state)
 	(void)state;
 	input_refused("workload: {shape: file}\n",
 		      "s.yaml:1:11: shape: file takes a file, with the flows");
-	input_refused("workload: {shape: ring, file: a}\n",
-		      "s.yaml:1:31: file goes with shape: file");
+	input_refused("workload: {shape: permutation, file: a}\n",
+		      "s.yaml:1:38: file goes with shape: file");
 	snprintf(
 	    words, sizeof words,
 	    "s.yaml:1:11: workload 1 has a file that cannot be read: '%s/none': No such file or "

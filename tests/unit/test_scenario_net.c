@@ -161,7 +161,8 @@ static void yaml__nodes_and_links(void **state)
 		struct vb_scenario_run run;
 		char text[1024], err[1024] = "";
 
-		snprintf(text, sizeof text, "%sworkload: {shape: ring, bytes: 1MB}\n", topology[i]);
+		snprintf(text, sizeof text, "%sworkload: {shape: permutation, bytes: 1MB}\n",
+			 topology[i]);
 		if (input_open(&sc, &run, text, err, sizeof err))
 			fail_msg("%s", err);
 		assert_int_equal(run.topo.host_cnt, 3);

@@ -8,6 +8,7 @@
 #include "export/file/whole_file.h"
 #include "export/png.h"
 #include "results/advance.h"
+#include "results/collectives.h"
 #include "results/lanes.h"
 #include "results/report.h"
 #include "scenario/cores/team.h"
@@ -334,6 +335,7 @@ static int write_report(struct job *j, double seconds)
 	printf("seed           %" PRIu64 "\n", j->sc.seed);
 	vb_sim_print(stdout, &r, seconds);
 	vb_sim_print_lanes(stdout, &j->run);
+	vb_sim_print_collectives(stdout, &j->run);
 	if (vb_load_damaged(j->run.load)) {
 		vb_cmd_error(j->cmd, "%" PRIu64 " messages arrived with other bytes than were sent",
 			     vb_load_damaged(j->run.load));

@@ -181,6 +181,8 @@ const struct vb_graph *vb_load_graph(const struct vb_load *l, uint32_t pattern);
 const struct vb_load_lap *vb_load_laps(const struct vb_load *l, uint32_t pattern, uint32_t *cnt);
 const struct vb_collective *vb_load_collective(const struct vb_load *l, uint32_t pattern);
 uint64_t vb_load_graph_received(const struct vb_load *l, uint32_t pattern, uint32_t host);
+/* ... the iterations that it is to have. */
+uint32_t vb_load_iterations(const struct vb_load *l, uint32_t pattern);
 uint32_t vb_load_pattern_cnt(const struct vb_load *l);
 
 /* Adds one flow, not to a group. */

@@ -31,8 +31,7 @@ static uint64_t jain_ppm(const struct vb_load *l, vb_time now)
 	return n && squares / n ? (sum / n) * (sum / n) * 1000000 / (squares / n) : 0;
 }
 
-/* Exact to a bit per second in spans up to 17 s, and to 2^-30 of the rate beyond. */
-static uint64_t bits_per_second(uint64_t bytes, vb_dur ns)
+uint64_t vb_report_bps(uint64_t bytes, vb_dur ns)
 {
 	uint64_t whole = bytes * 8 / ns, rest = bytes * 8 % ns;
 
@@ -76,7 +75,7 @@ static void sum_time(struct vb_report *r, vb_time now)
 {
 	r->end = r->running || r->last_done == 0 ? now : r->last_done;
 	if (r->end > r->first_start)
-		r->goodput_bps = bits_per_second(r->bytes, r->end - r->first_start);
+		r->goodput_bps = vb_report_bps(r->bytes, r->end - r->first_start);
 }
 
 /* Values of the flows that are done, as they stand in the load; @v is room to sort in. */

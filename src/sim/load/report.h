@@ -46,6 +46,9 @@ struct vb_report {
 int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb_sim *sim,
 		   const struct vb_sim_memory *memory);
 
+/* Bits per second, exact to one in spans up to 17 s, and to 2^-30 of the rate beyond; @ns > 0. */
+uint64_t vb_report_bps(uint64_t bytes, vb_dur ns);
+
 /* Sorts @v and takes its spread. */
 void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt);
 void vb_values_sort(uint64_t *v, size_t cnt);

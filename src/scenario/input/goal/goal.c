@@ -298,8 +298,8 @@ static int fault_complain(const struct goal *p, const struct vb_graph_fault *f)
 	default:
 		VB_ASSERT(f->kind == VB_GRAPH_CIRCLE);
 		return vb_complain(p->c, w.word.line, w.word.column,
-				   "%s never starts or ends: it waits for %s in line %u, which "
-				   "waits for it",
+				   "%s never starts or ends: it waits for %s in line %u, and "
+				   "that one in the end for it",
 				   op, other, line);
 	}
 }

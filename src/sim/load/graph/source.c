@@ -85,6 +85,11 @@ const struct vb_load_lap *vb_load_laps(const struct vb_load *l, uint32_t pattern
 	return vb_graph_run_laps(source_of(l, pattern)->run, cnt);
 }
 
+uint32_t vb_load_iterations(const struct vb_load *l, uint32_t pattern)
+{
+	return source_of(l, pattern)->p.iterations;
+}
+
 uint64_t vb_load_graph_received(const struct vb_load *l, uint32_t pattern, uint32_t host)
 {
 	return vb_graph_run_received(source_of(l, pattern)->run, host);
