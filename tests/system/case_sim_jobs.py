@@ -22,7 +22,8 @@ SCENARIOS = {
 FILES = ("summary.json", "flows.csv", "ports.csv", "slowdown.csv", "cdf.csv")
 # (what is added to the scenario, options, what the message names)
 ONE_CORE = (
-    ("workload: [{shape: ring, bytes: 1MB}]\n", [], "follow from others"),
+    ("workload: [{shape: collective, collective: all-reduce, bytes: 1MB}]\n", [], "follow from others"),
+    ("workload: [{shape: ping-pong, from: 0, to: 9}]\n", [], "follow from others"),
     ("workload: [{shape: all-to-all, bytes: 1MB, parallel: 2}]\n", [], "follow from others"),
     ("workload: [{shape: single, from: 0, to: 9, bytes: 1MB}]\nfaults: [{do: \"loss=1e-3\"}]\n", [], "cannot be cut"),
     ("workload: [{shape: single, from: 0, to: 9, bytes: 1MB}]\ndata: true\n", [], "payloads"),

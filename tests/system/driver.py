@@ -53,6 +53,7 @@ import case_installed  # noqa: E402,F401
 import case_registers  # noqa: E402,F401
 import case_rsocket  # noqa: E402,F401
 import case_robust  # noqa: E402,F401
+import case_sim_collectives  # noqa: E402,F401
 import case_sim_files  # noqa: E402,F401
 import case_sim_ib  # noqa: E402,F401
 import case_sim_series  # noqa: E402,F401
