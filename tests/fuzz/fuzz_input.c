@@ -157,7 +157,7 @@ static void read_flows(const char *text, size_t len, bool is_infiniband,
 	vb_flows_close(l);
 }
 
-/* What requires what is in the graph, and so is the other end of each message. */
+/* All that is required is in the graph, and so is the other end of each message. */
 static void check_graph(const struct vb_graph *g)
 {
 	uint64_t needs = 0;

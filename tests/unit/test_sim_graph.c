@@ -6,7 +6,7 @@
 
 enum { MAX = 16 };
 
-/* What a graph has, written down: operations, and pairs of (what requires, what is required). */
+/* A graph written down: operations, and pairs of one that requires and one that is required. */
 struct list {
 	uint32_t ranks, op_cnt, edge_cnt;
 	struct vb_graph_op op[MAX];
@@ -160,8 +160,7 @@ static int too_many_make(void *ctx, struct vb_graph *g)
 	return vb_graph_is_full(g) ? -E2BIG : 0;
 }
 
-/* What is too large is refused before it takes memory, and what there is no memory for gives back
- * what it took. */
+/* A graph that is too large is refused before it takes memory. */
 static void create__is_bounded(void **state)
 {
 	uint32_t cnt = VB_GRAPH_OPS_MAX + 1;

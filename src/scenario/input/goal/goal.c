@@ -50,6 +50,7 @@ static int number_take(struct goal *p, const char *what, uint64_t max, uint64_t 
 {
 	char shown[VB_TOKEN_SHOWN];
 
+	*out = 0;
 	if (p->w.kind == VB_GOAL_SIGN && p->w.word.text[0] == '-')
 		return vb_complain(p->c, p->w.word.line, p->w.word.column,
 				   "%s is a number: any source and any tag (-1) are not taken here",
@@ -333,6 +334,7 @@ int vb_goal_parse(struct vb_graph **out, const char *text, size_t len, uint32_t 
 	VB_ASSERT(len <= VB_GOAL_TEXT_MAX);
 	if (bad)
 		return bad;
+	VB_ASSERT(p.rank_cnt > 0);
 	p.is_there = calloc(p.rank_cnt, 1);
 	bad = p.is_there ? vb_graph_create(out, p.rank_cnt, &maker, memory, &fault) : -ENOMEM;
 	if (bad == -EINVAL && fault.kind != VB_GRAPH_IS_GOOD)

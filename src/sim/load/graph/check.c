@@ -2,7 +2,7 @@
 /*
  * Whether a graph can come to its end: it is run without time, where all messages arrive and all
  * computations end at once. It does not matter in which order, as the receive of each send is
- * known. What has not ended then waits in a circle, or behind one. See graph.h.
+ * known. An operation that has not ended then waits in a circle, or behind one. See graph.h.
  */
 #include "sim/load/graph/graph.h"
 

@@ -59,7 +59,7 @@ struct vb_graph {
 	uint32_t (*draft)[2];   /* edges as they were added: from, to; NULL when it is whole */
 };
 
-/* What keeps a graph from its end, or from being made. */
+/* The mistake that keeps a graph from its end, or from being made. */
 enum vb_graph_fault_kind {
 	VB_GRAPH_IS_GOOD,
 	VB_GRAPH_TOO_LARGE,  /* more operations, requirements or streams than the limits */

@@ -84,7 +84,7 @@ static vb_dur work_of(const struct vb_maker *m, uint32_t rank)
 		   : m->c->work;
 }
 
-/* What @rank gets and sends, its experts' work, and what it sends and gets back. */
+/* All of @rank: it sends and gets tokens, its experts work, and tokens go back. */
 static void rank_make(struct vb_maker *m, uint32_t rank)
 {
 	uint32_t n = m->c->ranks, work;

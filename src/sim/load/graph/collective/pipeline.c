@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* What @stage does next: its schedule. */
+/* One turn of the schedule of a stage. */
 struct turn {
 	uint32_t microbatch;
 	bool is_backward;
