@@ -24,7 +24,7 @@ import verbena
 # and kmax of DCQCN 100 and 400 kB for each 25 Gb/s.
 DCTCP = {"ecn": [0], "kmin": "300kB", "kmax": "301kB", "pmax": "100%"}
 DCQCN = {"ecn": [0], "kmin": "400kB", "kmax": "1600kB", "pmax": "20%"}
-# The fixed window is the bandwidth-delay product of the longest way.
+# The fixed window is the bandwidth-delay product of the longest way; swift-160 begins with it, as hpcc does.
 ALGORITHMS = {
     "hpcc": ({}, {"algorithm": "hpcc"}),
     "swift": ({}, {"algorithm": "swift"}),
@@ -32,6 +32,7 @@ ALGORITHMS = {
     "dctcp": (DCTCP, {"algorithm": "dctcp"}),
     "dcqcn": (DCQCN, "paper"),
     "fixed": ({}, {"algorithm": "fixed", "window": "160kB"}),
+    "swift-160": ({}, {"algorithm": "swift", "initial-window": 160}),
     "none": ({}, "off"),
 }
 CABLE = {"rate": "100Gbps", "delay": "1us"}
