@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends and receives that belong together. See graph.h. */
+/* Sends and receives that belong together: both are sorted by sender, receiver and tag. See
+ * graph.h.
+ */
 #include "sim/load/graph/graph.h"
 
 #include "base/assert.h"
 
 #include <errno.h>
+#include <string.h>
+
+/* Keys are sorted by so many bits at a time, from the lowest on. */
+#define DIGIT_BITS 11u
+#define DIGITS (1u << DIGIT_BITS)
 
 /* Messages of one kind, as operations. */
 struct messages {
@@ -12,62 +19,61 @@ struct messages {
 	uint32_t cnt;
 };
 
-/* Sender, receiver, tag; and then as they were added. */
+enum key { BY_TAG, BY_RECEIVER, BY_SENDER, KEY_CNT };
+
+static uint32_t key_of(const struct vb_graph *g, uint32_t i, enum key key)
+{
+	const struct vb_graph_op *op = &g->op[i];
+
+	if (key == BY_TAG)
+		return op->tag;
+	return (key == BY_SENDER) == (op->kind == VB_GRAPH_SEND) ? op->rank : op->peer;
+}
+
+/* Sender, receiver, tag. */
 static int message_order(const struct vb_graph *g, uint32_t i, uint32_t k)
 {
-	const struct vb_graph_op *a = &g->op[i], *b = &g->op[k];
-	bool sends = a->kind == VB_GRAPH_SEND;
-	uint32_t a_from = sends ? a->rank : a->peer, a_to = sends ? a->peer : a->rank;
+	for (uint32_t n = KEY_CNT; n-- > 0;) {
+		uint32_t a = key_of(g, i, (enum key)n), b = key_of(g, k, (enum key)n);
 
-	sends = b->kind == VB_GRAPH_SEND;
-
-	uint32_t b_from = sends ? b->rank : b->peer, b_to = sends ? b->peer : b->rank;
-
-	if (a_from != b_from)
-		return a_from < b_from ? -1 : 1;
-	if (a_to != b_to)
-		return a_to < b_to ? -1 : 1;
-	if (a->tag != b->tag)
-		return a->tag < b->tag ? -1 : 1;
+		if (a != b)
+			return a < b ? -1 : 1;
+	}
 	return 0;
 }
 
-static bool is_behind(const struct vb_graph *g, uint32_t i, uint32_t k)
+/* Sorts by some bits of a key into @to; equal ones keep their order. */
+static void digit_sort(const struct vb_graph *g, const struct messages *m, uint32_t *to,
+		       enum key key, uint32_t shift)
 {
-	int order = message_order(g, i, k);
+	uint32_t place[DIGITS] = {0}, sum = 0;
 
-	return order ? order > 0 : i > k;
-}
+	for (uint32_t i = 0; i < m->cnt; i++)
+		place[key_of(g, m->op[i], key) >> shift & (DIGITS - 1)]++;
+	for (uint32_t i = 0; i < DIGITS; i++) {
+		uint32_t cnt = place[i];
 
-static void heap_sift(const struct vb_graph *g, uint32_t *v, uint32_t i, uint32_t cnt)
-{
-	uint32_t x = v[i];
-
-	for (;;) {
-		uint32_t child = 2 * i + 1;
-
-		if (child >= cnt)
-			break;
-		if (child + 1 < cnt && is_behind(g, v[child + 1], v[child]))
-			child++;
-		if (!is_behind(g, v[child], x))
-			break;
-		v[i] = v[child];
-		i = child;
+		place[i] = sum;
+		sum += cnt;
 	}
-	v[i] = x;
+	VB_ASSERT(sum == m->cnt);
+	for (uint32_t i = 0; i < m->cnt; i++)
+		to[place[key_of(g, m->op[i], key) >> shift & (DIGITS - 1)]++] = m->op[i];
 }
 
-static void messages_sort(const struct vb_graph *g, struct messages *m)
+/* With @room for as many. They are in the order in which they were added, and equal ones stay so.
+ */
+static void messages_sort(const struct vb_graph *g, struct messages *m, uint32_t *room)
 {
-	for (uint32_t i = m->cnt / 2; i-- > 0;)
-		heap_sift(g, m->op, i, m->cnt);
-	for (uint32_t n = m->cnt; n > 1; n--) {
-		uint32_t last = m->op[0];
+	for (uint32_t key = 0; key < KEY_CNT; key++) {
+		uint32_t most = 0;
 
-		m->op[0] = m->op[n - 1];
-		m->op[n - 1] = last;
-		heap_sift(g, m->op, 0, n - 1);
+		for (uint32_t i = 0; i < m->cnt; i++)
+			most |= key_of(g, m->op[i], (enum key)key);
+		for (uint32_t shift = 0; shift < 32 && most >> shift; shift += DIGIT_BITS) {
+			digit_sort(g, m, room, (enum key)key, shift);
+			memcpy(m->op, room, m->cnt * sizeof *room);
+		}
 	}
 }
 
@@ -107,26 +113,32 @@ static int messages_join(struct vb_graph *g, const struct messages *send,
 	return 0;
 }
 
+/* All operations of one kind, in their order. */
+static struct messages messages_of(const struct vb_graph *g, enum vb_graph_kind kind,
+				   uint32_t *room)
+{
+	struct messages m = {room, 0};
+
+	for (uint32_t i = 0; i < g->op_cnt; i++)
+		if (g->op[i].kind == kind)
+			m.op[m.cnt++] = i;
+	return m;
+}
+
 int vb_graph_match(struct vb_graph *g, struct vb_graph_fault *fault)
 {
-	struct messages send, recv = {NULL, 0};
-	uint32_t *v = g->memory.alloc(g->memory.ctx, (g->op_cnt + 1) * sizeof *v);
+	uint32_t *v = g->memory.alloc(g->memory.ctx, 2 * (g->op_cnt + 1) * sizeof *v);
+	struct messages send, recv;
 	int err;
 
 	if (!v)
 		return -ENOMEM;
-	send = (struct messages){v, 0};
-	for (uint32_t i = 0; i < g->op_cnt; i++)
-		if (g->op[i].kind == VB_GRAPH_SEND)
-			send.op[send.cnt++] = i;
-	g->send_cnt = send.cnt;
-	recv.op = v + send.cnt;
-	for (uint32_t i = 0; i < g->op_cnt; i++)
-		if (g->op[i].kind == VB_GRAPH_RECV)
-			recv.op[recv.cnt++] = i;
+	send = messages_of(g, VB_GRAPH_SEND, v);
+	recv = messages_of(g, VB_GRAPH_RECV, v + send.cnt);
 	VB_ASSERT(send.cnt + recv.cnt <= g->op_cnt);
-	messages_sort(g, &send);
-	messages_sort(g, &recv);
+	g->send_cnt = send.cnt;
+	messages_sort(g, &send, v + g->op_cnt);
+	messages_sort(g, &recv, v + g->op_cnt);
 	err = messages_join(g, &send, &recv, fault);
 	g->memory.free(g->memory.ctx, v);
 	return err;
