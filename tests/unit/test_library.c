@@ -355,7 +355,16 @@ static void table__has_what_the_command_writes(void **state)
 	assert_int_equal(verbena_sim_table(s, "lanes.csv", &text, &len), -ENOENT);
 	assert_null(text);
 	check_error(s, "this run has no lanes.csv");
+	assert_int_equal(verbena_sim_table(s, "collectives.csv", &text, &len), -ENOENT);
 	assert_int_equal(verbena_sim_table(s, "../passwd", &text, &len), -ENOENT);
+	verbena_sim_close(s);
+	s = sim_open("{topology: {hosts: 4}, workload: [{shape: collective, collective: "
+		     "all-gather, bytes: 4kB, iterations: 3}]}");
+	assert_int_equal(table_rows(s, "collectives.csv"), 0);
+	assert_int_equal(verbena_sim_advance(s, VERBENA_SIM_NEVER), 0);
+	assert_int_equal(table_rows(s, "collectives.csv"), 3);
+	assert_int_equal(verbena_sim_table(s, "summary.json", &text, &len), 0);
+	assert_non_null(strstr(text, "\"busbw_bps\""));
 	verbena_sim_close(s);
 	s = sim_open("{workload: [{shape: single, from: 0, to: 1, bytes: 4kB}]}");
 	assert_int_equal(verbena_sim_table(s, "flow_series.csv", &text, &len), -ENOENT);

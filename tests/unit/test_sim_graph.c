@@ -176,6 +176,49 @@ static void create__is_bounded(void **state)
 	vb_graph_destroy(g);
 }
 
+/* An allocator with some blocks left. */
+struct budget {
+	int left, held;
+};
+
+static void *budget_alloc(void *ctx, size_t size)
+{
+	struct budget *b = ctx;
+
+	if (b->left-- <= 0)
+		return NULL;
+	b->held++;
+	return calloc(1, size);
+}
+
+static void budget_free(void *ctx, void *p)
+{
+	struct budget *b = ctx;
+
+	b->held--;
+	free(p);
+}
+
+/* Wherever memory runs out nothing of the graph is left. */
+static void create__gives_back_when_memory_runs_out(void **state)
+{
+	const struct vb_collective c = {.ranks = 3, .bytes = 9};
+	int err = -ENOMEM;
+
+	(void)state;
+	for (int blocks = 0; err; blocks++) {
+		struct budget b = {blocks, 0};
+		const struct vb_sim_memory memory = {budget_alloc, budget_free, &b};
+		struct vb_graph *g = NULL;
+
+		err = vb_collective_create(&g, &c, &memory);
+		assert_true(err == 0 || err == -ENOMEM);
+		assert_int_equal(blocks < 8, err != 0);
+		vb_graph_destroy(g);
+		assert_int_equal(b.held, 0);
+	}
+}
+
 static void run_list(struct graph_world *w, const struct list *l, uint32_t iterations, vb_dur pause)
 {
 	struct vb_graph_fault fault;
@@ -412,6 +455,7 @@ int main(void)
 	    cmocka_unit_test(create__refuses_what_never_ends),
 	    cmocka_unit_test(create__takes_what_ends),
 	    cmocka_unit_test(create__is_bounded),
+	    cmocka_unit_test(create__gives_back_when_memory_runs_out),
 	    cmocka_unit_test(match__is_in_order),
 	    cmocka_unit_test(run__computes),
 	    cmocka_unit_test(run__shares_a_connection),
