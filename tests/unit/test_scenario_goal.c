@@ -165,7 +165,7 @@ static void goal__names_a_circle(void **state)
 static void scenario__runs_a_file(void **state)
 {
 	static struct vb_scenario sc;
-	struct vb_scenario_run run;
+	struct vb_scenario_run run = {.arena = NULL};
 	char err[1024] = "";
 	uint32_t cnt;
 
@@ -191,7 +191,7 @@ static void scenario__runs_a_file(void **state)
 static void scenario__runs_a_collective(void **state)
 {
 	static struct vb_scenario sc;
-	struct vb_scenario_run run;
+	struct vb_scenario_run run = {.arena = NULL};
 	char err[1024] = "";
 	uint32_t cnt;
 

@@ -68,11 +68,12 @@ static double rings_in_two_levels(const struct example *e)
 
 static double halving(const struct example *e)
 {
-	double t = 0, p = 1, n = e->c.ranks, bytes = (double)e->bytes;
+	double t = 0, bytes = (double)e->bytes;
+	uint32_t p = 1, n = e->c.ranks;
 
 	while (2 * p <= n)
 		p *= 2;
-	for (double d = 2; d <= p; d *= 2)
+	for (uint32_t d = 2; d <= p; d *= 2)
 		t += 2 * message(bytes / d);
 	return p < n ? t + 2 * message(bytes) : t;
 }
