@@ -28,6 +28,7 @@ struct graph_world {
 	struct net net;
 	struct vb_load *load;
 	struct vb_report report;
+	struct vb_graph *graph; /* that graph_close() destroys, or NULL */
 };
 
 static inline void graph_open(struct graph_world *w, uint32_t hosts, const struct vb_load_config *l,
@@ -36,6 +37,7 @@ static inline void graph_open(struct graph_world *w, uint32_t hosts, const struc
 	struct vb_cable cable = net_cable(GRAPH_GBPS, GRAPH_DELAY);
 	struct vb_sim_config c = net_config();
 
+	w->graph = NULL;
 	c.carry_data = data;
 	c.digest = true;
 	assert_int_equal(vb_sim_topo_star(&w->net.topo, &net_memory, hosts, &cable), 0);
@@ -47,6 +49,7 @@ static inline void graph_close(struct graph_world *w)
 {
 	vb_load_destroy(w->load);
 	net_close(&w->net);
+	vb_graph_destroy(w->graph);
 }
 
 /* To its end, without a failure. */

@@ -229,7 +229,7 @@ static void run_list(struct graph_world *w, const struct list *l, uint32_t itera
 	graph_run(
 	    w, &(struct vb_load_pattern){
 		   .shape = VB_LOAD_GRAPH, .graph = g, .iterations = iterations, .pause = pause});
-	vb_graph_destroy(g);
+	w->graph = g;
 }
 
 /* Computations of one stream take turns in the order in which they became ready, of several streams

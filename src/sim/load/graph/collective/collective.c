@@ -117,6 +117,7 @@ int vb_collective_create(struct vb_graph **out, const struct vb_collective *c,
 
 	if (vb_collective_wrong(c))
 		return -EINVAL;
+	m.algorithm = vb_collective_algorithm_of(c);
 	m.tail = memory->alloc(memory->ctx, c->ranks * sizeof *m.tail);
 	m.sum = memory->alloc(memory->ctx, c->ranks * sizeof *m.sum);
 	if (m.tail && m.sum)

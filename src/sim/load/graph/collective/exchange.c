@@ -29,7 +29,7 @@ int vb_maker_exchange(struct vb_maker *m)
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t to = (i + d) % n, from = (i + n - d) % n;
 
-			if (vb_collective_algorithm_of(m->c) == VB_PAIRWISE) {
+			if (m->algorithm == VB_PAIRWISE) {
 				vb_maker_step_send(m, i, to, share_of(m, to));
 				vb_maker_step_recv(m, i, from, share_of(m, i));
 			} else {

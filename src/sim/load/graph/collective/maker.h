@@ -7,6 +7,7 @@
 
 struct vb_maker {
 	const struct vb_collective *c;
+	enum vb_collective_algorithm algorithm; /* what c takes */
 	struct vb_graph *g;
 	uint32_t *tail; /* of each rank: what its next step waits for, or VB_GRAPH_NONE */
 	uint64_t *sum;  /* of each rank: room for the algorithm's own numbers */

@@ -52,7 +52,7 @@ int vb_maker_pipeline(struct vb_maker *m)
 	for (uint32_t stage = 0; stage < m->c->ranks; stage++) {
 		uint32_t warm = m->c->ranks - 1 - stage;
 
-		if (warm > cnt || vb_collective_algorithm_of(m->c) == VB_GPIPE)
+		if (warm > cnt || m->algorithm == VB_GPIPE)
 			warm = cnt;
 		if (vb_graph_is_full(m->g))
 			return -E2BIG;
