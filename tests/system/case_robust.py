@@ -278,7 +278,7 @@ def _(context):
         raise Failure("no broker runs")
 
 
-REMEDY = r"^verbena: (.+); .*\('ulimit -\w+'\)$"
+REMEDY = r"^verbena(?: run)?: (.+); .*\('ulimit -\w+'\)$"
 
 
 def starve(context, host, limits):

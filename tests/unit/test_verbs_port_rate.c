@@ -52,20 +52,22 @@ static void query_port__codes_of_infiniband(void **state)
  * one of earlier headers has no room for it. IBT-94 */
 static void query_port__of_later_headers(void **state)
 {
-	struct {
+	/* By bytes: the headers here may be of either kind. */
+	union {
 		struct ibv_port_attr a;
-		uint32_t speed_ex, behind;
+		uint8_t bytes[64];
 	} p;
+	const uint32_t none = UINT32_MAX;
 
 	(void)state;
-	_Static_assert(sizeof(struct ibv_port_attr) == 52, "headers of rdma-core 44");
 	memset(&p, 0xff, sizeof p);
 	assert_int_equal(vb_ibv_query_port_op(ctx, 1, &p.a, 56), 0);
-	assert_true(p.speed_ex == 0 && p.behind == UINT32_MAX);
+	assert_memory_equal(p.bytes + 52, &(uint32_t){0}, 4);
+	assert_memory_equal(p.bytes + 56, &none, 4);
 	assert_int_equal(p.a.active_speed, 32);
 	memset(&p, 0xff, sizeof p);
 	assert_int_equal(vb_ibv_query_port_op(ctx, 1, &p.a, 52), 0);
-	assert_int_equal(p.speed_ex, UINT32_MAX);
+	assert_memory_equal(p.bytes + 52, &none, 4);
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 #include "core/cc/text.h"
 #include "link/driver.h"
 #include "node/engine/engine.h"
+#include "node/host/error_hints.h"
 #include "node/shared/shm.h"
 #include "node/subnet/client.h"
 #include "plugin/plugin.h"
@@ -88,6 +89,18 @@ static int find_trace(const struct vb_cmd *cmd, char *path, size_t size)
 	return EXIT_SELF;
 }
 
+/* Sets the variable @name of the program to be; says why where there is no memory for it. */
+static int env_set(const struct vb_cmd *cmd, const char *name, const char *value)
+{
+	char why[128];
+
+	if (setenv(name, value, 1) == 0)
+		return 0;
+	(void)vb_error_hint(why, sizeof why, -errno, "cannot set %s", name);
+	vb_cmd_error(cmd, "%s", why);
+	return EXIT_SELF;
+}
+
 static int set_preload(const struct vb_cmd *cmd, bool print)
 {
 	char library[PATH_MAX], trace[PATH_MAX], value[3 * PATH_MAX];
@@ -113,11 +126,12 @@ static int set_preload(const struct vb_cmd *cmd, bool print)
 	}
 	/* First, so that its verbs are the ones found; what was preloaded before stays. */
 	if ((size_t)snprintf(value, sizeof value, "%s%s%s%s%s", first, *first ? ":" : "", second,
-			     old && *old ? ":" : "", old ? old : "") >= sizeof value ||
-	    setenv("LD_PRELOAD", value, 1)) {
+			     old && *old ? ":" : "", old ? old : "") >= sizeof value) {
 		vb_cmd_error(cmd, "LD_PRELOAD is too long");
 		return EXIT_SELF;
 	}
+	if (env_set(cmd, "LD_PRELOAD", value))
+		return EXIT_SELF;
 	if (print)
 		printf("LD_PRELOAD=%s\n", value);
 	return 0;
@@ -131,12 +145,11 @@ static int add_library_path(const struct vb_cmd *cmd, const char *folder)
 
 	/* An empty place in the list would be the working directory. */
 	if ((size_t)snprintf(value, sizeof value, "%s%s%s", folder, old && *old ? ":" : "",
-			     old ? old : "") >= sizeof value ||
-	    setenv("LD_LIBRARY_PATH", value, 1)) {
+			     old ? old : "") >= sizeof value) {
 		vb_cmd_error(cmd, "LD_LIBRARY_PATH is too long");
 		return EXIT_SELF;
 	}
-	return 0;
+	return env_set(cmd, "LD_LIBRARY_PATH", value);
 }
 
 /* For what is preloaded by its name, and for what a program opens by name while it runs. */
@@ -227,7 +240,7 @@ static int add_faults(const struct vb_cmd *cmd, const char *rules)
 			     VB_FAULT_RULES_MAX, VB_FAULT_TEXT_MAX - 1);
 		return VB_EXIT_USAGE;
 	}
-	return setenv("VERBENA_FAULT", text, 1) ? EXIT_SELF : 0;
+	return env_set(cmd, "VERBENA_FAULT", text);
 }
 
 static int set_seed(const struct vb_cmd *cmd, const char *text)
@@ -236,7 +249,7 @@ static int set_seed(const struct vb_cmd *cmd, const char *text)
 
 	if (!vb_cmd_number(text, 0, 9007199254740991.0, &seed))
 		return vb_cmd_usage(cmd, "'%s' is no seed", text);
-	return setenv("VERBENA_FAULT_SEED", text, 1) ? EXIT_SELF : 0;
+	return env_set(cmd, "VERBENA_FAULT_SEED", text);
 }
 
 static int set_link(const struct vb_cmd *cmd, const char *name)
@@ -247,7 +260,7 @@ static int set_link(const struct vb_cmd *cmd, const char *name)
 		vb_link_driver_names(names, sizeof names);
 		return vb_cmd_usage(cmd, "'%s' is no link: it has to be %s", name, names);
 	}
-	return setenv("VERBENA_LINK", name, 1) ? EXIT_SELF : 0;
+	return env_set(cmd, "VERBENA_LINK", name);
 }
 
 static int set_dc(const struct vb_cmd *cmd, const char *name)
@@ -255,7 +268,7 @@ static int set_dc(const struct vb_cmd *cmd, const char *name)
 	if (strcmp(name, "half") != 0 && strcmp(name, "full") != 0 && strcmp(name, "adapter") != 0)
 		return vb_cmd_usage(cmd, "'%s' is no handshake: it has to be half, full or adapter",
 				    name);
-	return setenv("VERBENA_DC", name, 1) ? EXIT_SELF : 0;
+	return env_set(cmd, "VERBENA_DC", name);
 }
 
 static int export_congestion(const struct vb_cmd *cmd, const char *arg, const char *text)
@@ -265,7 +278,7 @@ static int export_congestion(const struct vb_cmd *cmd, const char *arg, const ch
 			     VB_ENGINE_CC_TEXT_MAX - 1);
 		return EXIT_SELF;
 	}
-	return setenv("VERBENA_CC", text, 1) ? EXIT_SELF : 0;
+	return env_set(cmd, "VERBENA_CC", text);
 }
 
 /* Congestion control by an algorithm, which @text names. It fails here and not in the program. */
@@ -404,13 +417,13 @@ static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 		if (i == OPT_LINK)
 			rc = set_link(cmd, arg);
 		if (i == OPT_LOG)
-			rc = setenv("VERBENA_LOG", "1", 1) ? EXIT_SELF : 0;
+			rc = env_set(cmd, "VERBENA_LOG", "1");
 		if (i == OPT_FAULT)
 			rc = add_faults(cmd, arg);
 		if (i == OPT_DC)
 			rc = set_dc(cmd, arg);
 		if (i == OPT_MLX5DV)
-			rc = setenv("VERBENA_MLX5DV", "1", 1) ? EXIT_SELF : 0;
+			rc = env_set(cmd, "VERBENA_MLX5DV", "1");
 		if (i == OPT_CC)
 			rc = set_congestion(cmd, arg);
 		if (i == OPT_SEED)
