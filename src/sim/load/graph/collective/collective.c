@@ -100,11 +100,21 @@ static int collective_make(void *ctx, struct vb_graph *g)
 {
 	struct vb_maker *m = ctx;
 
+	VB_ASSERT(!vb_collective_wrong(m->c));
 	m->g = g;
 	m->tag = 0;
 	for (uint32_t i = 0; i < m->c->ranks; i++)
 		m->tail[i] = VB_GRAPH_NONE;
 	return method_of(m->c)->make(m);
+}
+
+int vb_collective_add(struct vb_graph *g, const struct vb_collective *c,
+		      const struct vb_collective_place *place)
+{
+	struct vb_maker m = {.c = c, .tail = place->tail, .head = place->head};
+
+	VB_ASSERT(c->kind != VB_MOE && c->ranks <= g->rank_cnt);
+	return collective_make(&m, g);
 }
 
 int vb_collective_create(struct vb_graph **out, const struct vb_collective *c,

@@ -57,6 +57,20 @@ extern const char *const vb_algorithm_name[VB_ALGORITHMS];
 /* The setting that does not fit, as "has ...", or NULL. */
 const char *vb_collective_wrong(const struct vb_collective *c);
 
+/* A collective in a larger graph. */
+struct vb_collective_place {
+	/* Of each rank: an operation that what the rank does in it waits for. The one behind it
+	 * waits for all that the rank does; what is between has the mark of the first one. */
+	const uint32_t *head;
+	uint32_t *tail; /* ranks: room */
+};
+
+#define VB_COLLECTIVE_TAG 0x80000000u /* of its messages there, with which nothing else matches */
+
+/* For makers of graphs: adds one that is not wrong, and no MOE. 0 or -E2BIG. */
+int vb_collective_add(struct vb_graph *g, const struct vb_collective *c,
+		      const struct vb_collective_place *place);
+
 /* -EINVAL: vb_collective_wrong(), or the graph is too large; -ENOMEM. */
 int vb_collective_create(struct vb_graph **out, const struct vb_collective *c,
 			 const struct vb_sim_memory *memory);

@@ -13,12 +13,22 @@ struct vb_maker_range vb_maker_part(const struct vb_maker_range *r, uint32_t k, 
 				       r->begin + each * (k + 1) + rest * (k + 1) / cnt};
 }
 
-static uint32_t op_add(struct vb_maker *m, const struct vb_graph_op *op, uint32_t after)
+static uint32_t op_add(struct vb_maker *m, struct vb_graph_op op, uint32_t after)
 {
-	uint32_t i = vb_graph_add(m->g, op);
+	uint32_t head = m->head ? m->head[op.rank] : VB_GRAPH_NONE, i;
 
+	VB_ASSERT(m->tag < VB_COLLECTIVE_TAG);
+	if (m->head) {
+		op.tag |= VB_COLLECTIVE_TAG;
+		op.mark = m->g->op ? m->g->op[head].mark : 0;
+	}
+	i = vb_graph_add(m->g, &op);
+	if (after == VB_GRAPH_NONE)
+		after = head;
 	if (after != VB_GRAPH_NONE)
 		vb_graph_require(m->g, i, after, false);
+	if (m->head)
+		vb_graph_require(m->g, head + 1, i, false);
 	return i;
 }
 
@@ -27,7 +37,7 @@ uint32_t vb_maker_send(struct vb_maker *m, uint32_t rank, uint32_t to, uint64_t 
 {
 	return op_add(
 	    m,
-	    &(struct vb_graph_op){
+	    (struct vb_graph_op){
 		.kind = VB_GRAPH_SEND, .rank = rank, .peer = to, .tag = m->tag, .amount = bytes},
 	    after);
 }
@@ -37,14 +47,14 @@ uint32_t vb_maker_recv(struct vb_maker *m, uint32_t rank, uint32_t from, uint64_
 {
 	return op_add(
 	    m,
-	    &(struct vb_graph_op){
+	    (struct vb_graph_op){
 		.kind = VB_GRAPH_RECV, .rank = rank, .peer = from, .tag = m->tag, .amount = bytes},
 	    after);
 }
 
 uint32_t vb_maker_calc(struct vb_maker *m, uint32_t rank, vb_dur ns, uint32_t after)
 {
-	return op_add(m, &(struct vb_graph_op){.kind = VB_GRAPH_CALC, .rank = rank, .amount = ns},
+	return op_add(m, (struct vb_graph_op){.kind = VB_GRAPH_CALC, .rank = rank, .amount = ns},
 		      after);
 }
 

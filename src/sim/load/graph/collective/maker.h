@@ -9,9 +9,10 @@ struct vb_maker {
 	const struct vb_collective *c;
 	enum vb_collective_algorithm algorithm; /* what c takes */
 	struct vb_graph *g;
-	uint32_t *tail; /* of each rank: what its next step waits for, or VB_GRAPH_NONE */
-	uint64_t *sum;  /* of each rank: room for the algorithm's own numbers */
-	uint32_t tag;   /* of the messages that are made next */
+	uint32_t *tail;       /* of each rank: what its next step waits for, or VB_GRAPH_NONE */
+	uint64_t *sum;        /* of each rank: room for the algorithm's own numbers */
+	uint32_t tag;         /* of the messages that are made next */
+	const uint32_t *head; /* struct vb_collective_place; NULL: the graph has nothing else */
 };
 
 /* Ranks first, first + stride ... , cnt of them. */
@@ -37,7 +38,7 @@ static inline uint64_t vb_maker_bytes(const struct vb_maker_range *r)
 /* The part number @k of @cnt, which are as long as each other, or nearly. */
 struct vb_maker_range vb_maker_part(const struct vb_maker_range *r, uint32_t k, uint32_t cnt);
 
-/* Each adds an operation of @rank behind @after, which may be VB_GRAPH_NONE. */
+/* Each adds an operation of @rank behind @after; VB_GRAPH_NONE: behind head, if there is one. */
 uint32_t vb_maker_send(struct vb_maker *m, uint32_t rank, uint32_t to, uint64_t bytes,
 		       uint32_t after);
 uint32_t vb_maker_recv(struct vb_maker *m, uint32_t rank, uint32_t from, uint64_t bytes,
