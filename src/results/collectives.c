@@ -12,6 +12,7 @@ struct work {
 	uint32_t number; /* from 1 on */
 	const struct vb_graph *g;
 	const struct vb_collective *c; /* NULL: a graph of the user's own */
+	const char *form;              /* of that */
 	const struct vb_load_lap *lap;
 	uint32_t cnt, wanted; /* iterations */
 	uint64_t up, down;    /* of busbw */
@@ -25,6 +26,7 @@ static bool work_of(struct work *w, const struct vb_scenario_run *run, uint32_t 
 	if (!w->g)
 		return false;
 	w->c = vb_load_collective(run->load, i);
+	w->form = run->graph_form[i];
 	w->lap = vb_load_laps(run->load, i, &w->cnt);
 	w->wanted = vb_load_iterations(run->load, i);
 	w->has_bus = w->c && vb_collective_bus(w->c, &w->up, &w->down);
@@ -43,7 +45,7 @@ bool vb_sim_has_collectives(const struct vb_scenario_run *run)
 
 static const char *kind_name(const struct work *w)
 {
-	return w->c ? vb_collective_name[w->c->kind] : "goal";
+	return w->c ? vb_collective_name[w->c->kind] : w->form;
 }
 
 static const char *algorithm_name(const struct work *w)

@@ -108,8 +108,9 @@ struct vb_scenario {
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
 	/* Files of patterns with distributions of sizes, flows and graphs; "": none. */
 	char sizes_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];
-	char flows_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH]; /* of LISTs */
-	char goal_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];  /* of GRAPHs */
+	char flows_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];  /* of LISTs */
+	char goal_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];   /* of GRAPHs */
+	char chakra_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH]; /* of the others, without rank */
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
 	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
 	uint32_t partition_cnt;
@@ -133,6 +134,7 @@ struct vb_scenario_run {
 	struct vb_size_dist *sizes[VB_LOAD_PATTERNS_MAX]; /* of patterns, from files; or NULL */
 	struct vb_flows *flows[VB_LOAD_PATTERNS_MAX];     /* the same */
 	struct vb_graph *graph[VB_LOAD_PATTERNS_MAX];     /* the same */
+	const char *graph_form[VB_LOAD_PATTERNS_MAX];     /* "goal", "chakra"; NULL without one */
 	uint64_t flows_listed;                            /* in flows, and in all graphs */
 };
 

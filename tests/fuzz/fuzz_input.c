@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any text as a file that a user of the simulator brings: a network in either form, a distribution
- * of sizes, a list of flows, or a graph in GOAL. An accepted network is whole: each node has a
- * cable, a host has one, and the topology has all of them; an accepted distribution can be drawn
- * from; an accepted list has flows between hosts that there are, in order, and the same ones when
- * it is read again; the messages of an accepted graph have two ends, and a small one runs to its
- * end. A refusal has a place in the text, and words that can be printed.
+ * of sizes, a list of flows, a graph in GOAL, or two Chakra traces. An accepted network is whole:
+ * each node has a cable, a host has one, and the topology has all of them; an accepted distribution
+ * can be drawn from; an accepted list has flows between hosts that there are, in order, and the
+ * same ones when it is read again; the messages of an accepted graph have two ends, and a small one
+ * runs to its end. A refusal has a place in the text, and words that can be printed.
  *
- * Input: 'n', 's', 'g' or, of Ethernet and InfiniBand, 'f' or 'F', and the text.
+ * Input: 'n', 's', 'g' or, of Ethernet and InfiniBand, 'f' or 'F', and the text; or 'c' (protobuf)
+ * or 'j' (JSON), two bytes with the length of the first trace, and both.
  */
 #include "input.h"
+#include "scenario/input/chakra/chakra.h"
 #include "scenario/input/flows.h"
 #include "scenario/input/goal/goal.h"
 #include "scenario/input/net.h"
@@ -219,6 +221,15 @@ static void run_graph(const struct vb_graph *g, const struct vb_sim_memory *memo
 	vb_sim_topo_free(&topo);
 }
 
+/* Ends with the graph. */
+static void graph_accepted(struct vb_graph *g, const struct vb_sim_memory *memory)
+{
+	check_graph(g);
+	if (g->send_cnt <= 32 && g->longest <= 65536)
+		run_graph(g, memory);
+	vb_graph_destroy(g);
+}
+
 static void read_goal(const char *text, size_t len, const struct vb_complaint *c)
 {
 	const struct vb_sim_memory memory = {block_take, block_give, NULL};
@@ -230,10 +241,45 @@ static void read_goal(const char *text, size_t len, const struct vb_complaint *c
 		check_refusal(c->text, text, len, true);
 		return;
 	}
-	check_graph(g);
-	if (g->send_cnt <= 32 && g->longest <= 65536)
-		run_graph(g, &memory);
-	vb_graph_destroy(g);
+	graph_accepted(g, &memory);
+}
+
+/* "f.RANK.json:LINE: ..." or "f.RANK.et: byte N: ...", with a place in one of the traces. */
+static void check_trace_refusal(const char *err, size_t len)
+{
+	unsigned rank, place;
+
+	require(sscanf(err, "f.%u.json:%u: ", &rank, &place) == 2 ||
+		sscanf(err, "f.%u.et: byte %u: ", &rank, &place) == 2);
+	require(rank < 2 && place <= len + 1);
+	for (const char *c = err; *c; c++)
+		require((unsigned char)*c >= ' ');
+}
+
+static void read_chakra(const char *text, size_t len, bool is_json, const struct vb_complaint *c)
+{
+	const struct vb_sim_memory memory = {block_take, block_give, NULL};
+	const struct vb_collective how = {.algorithm = VB_ALGORITHM_UNSAID};
+	struct vb_chakra t = {.is_json = is_json, .c = c};
+	struct vb_graph *g = NULL;
+	size_t first = len < 2 ? 0 : (uint8_t)text[0] | (size_t)(uint8_t)text[1] << 8;
+	int bad;
+
+	if (len < 2)
+		return;
+	if (first > len - 2)
+		first = len - 2;
+	bad = vb_chakra_read(&t, text + 2, first);
+	if (!bad)
+		bad = vb_chakra_read(&t, text + 2 + first, len - 2 - first);
+	if (!bad)
+		bad = vb_chakra_graph(&g, &t, &how, &memory);
+	require(bad == 0 || bad == -EINVAL);
+	if (bad)
+		check_trace_refusal(c->text, len);
+	else
+		graph_accepted(g, &memory);
+	vb_chakra_free(&t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
@@ -254,6 +300,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 			read_sizes(text, len - 1, &c);
 		else if (in[0] == 'g')
 			read_goal(text, len - 1, &c);
+		else if (in[0] == 'c' || in[0] == 'j')
+			read_chakra(text, len - 1, in[0] == 'j', &c);
 		else if (in[0] == 'f' || in[0] == 'F')
 			read_flows(text, len - 1, in[0] == 'F', &c);
 	}

@@ -68,7 +68,8 @@ def _(context):
 @case("sim-collectives.scenarios", seconds=60)
 def _(context):
     """The scenarios with collectives run to their end, and every flow of them arrives."""
-    for name in ("all-reduce.yaml", "collectives/all-reduce.yaml", "collectives/experts.yaml", "collectives/pipeline.yaml", "collectives/halo.yaml"):
+    for name in ("all-reduce.yaml", "collectives/all-reduce.yaml", "collectives/experts.yaml", "collectives/pipeline.yaml", "collectives/halo.yaml",
+                 "collectives/step.yaml"):
         _, summary, rows, flows = results(context, os.path.join(SCENARIOS, name))
         whole = summary["collectives"][0]
         need(whole["done"] == whole["wanted"] == len(rows), (name, whole))
@@ -86,6 +87,24 @@ def _(context):
     need(all(abs(int(row["time_ns"]) / expected - 1) < 0.01 for row in rows), (rows[0], expected))
 
 
+@case("sim-collectives.chakra", seconds=10)
+def _(context):
+    """The traces of step take their computations, the exchange between stages and the last all-reduce; one that goes beyond its end is refused."""
+    _, summary, rows, _ = results(context, os.path.join(SCENARIOS, "collectives/step.yaml"))
+    _, alone, _, _ = results(context, "/dev/stdin", "topology: {hosts: 4, cable: {rate: 100Gbps, delay: 1us}}\ntransport: {mtu: 4096}\n"
+                             "workload: {shape: collective, collective: all-reduce, bytes: 1048576}\n")
+    # A message between 40, 40, 60 and 10 us, and two all-reduces at once for a time: as long as their data takes, and not as one behind the other.
+    before = 150000 + (262144 + 64 * 82) * 8 / 100 + 2000
+    least, most = before + 2 * 1.5 * 2**20 * (1 + 82 / 4096) * 8 / 100, before + 2 * alone["collectives"][0]["mean_ns"]
+    need(len(rows) == 3 and {row["collective"] for row in rows} == {"chakra"}, rows)
+    need(all(least < int(row["time_ns"]) < most for row in rows), (rows[0], least, most))
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "t.0.et"), "wb") as f:
+            f.write(bytes((0, 99, 8)))
+        p = simulate(context, "/dev/stdin", text=HEAD + f"workload: {{shape: chakra, chakra: {folder}/t}}\n")
+        need(p.returncode == 1 and f"{folder}/t.0.et: byte 1: a length goes beyond the end" in p.stderr, p.stderr)
+
+
 @case("sim-collectives.refused", seconds=10)
 def _(context):
     """A graph that never ends is refused with its place; graphs stay on one core; and the shape that there was says what there is."""
@@ -99,7 +118,7 @@ def _(context):
     p = simulate(context, "/dev/stdin", "--jobs", "2", text=two)
     need(p.returncode == 1 and "workload 1 has a graph, whose messages follow from others at once" in p.stderr, p.stderr)
     p = simulate(context, "/dev/stdin", text=HEAD + "workload: {shape: ring}\n")
-    need(p.returncode == 1 and "collective or goal, not \"ring\"" in p.stderr, p.stderr)
+    need(p.returncode == 1 and "goal or chakra, not \"ring\"" in p.stderr, p.stderr)
 
 
 @case("sim-collectives.connections", seconds=10)

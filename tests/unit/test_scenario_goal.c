@@ -245,9 +245,9 @@ static void scenario__says_what_is_wrong_with_a_graph(void **state)
 	     "are 0 "
 	     "to 1"},
 	    {"workload: {shape: single, algorithm: ring}\n",
-	     "s.yaml:1:38: algorithm goes with shape: collective"},
+	     "s.yaml:1:38: algorithm goes with shape: collective or chakra"},
 	    {"workload: {shape: single, iterations: 2}\n",
-	     "s.yaml:1:39: iterations goes with shape: collective or goal"},
+	     "s.yaml:1:39: iterations goes with shape: collective, goal or chakra"},
 	    {"transport: {type: ud}\nworkload: {shape: collective, collective: all-gather}\n",
 	     "s.yaml:2:11: workload 1 has messages that have to arrive, which UC and UD do not "
 	     "promise; "

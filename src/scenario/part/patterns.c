@@ -2,6 +2,7 @@
 /* The workloads of a scenario, with the files that they name. See part.h. */
 #include "scenario/part/part.h"
 
+#include "scenario/input/chakra/chakra.h"
 #include "scenario/input/flows.h"
 #include "scenario/input/goal/goal.h"
 #include "scenario/input/sizes.h"
@@ -54,21 +55,94 @@ static int pattern_add(struct vb_scenario_run *run, const struct part *p,
 	return err ? part_no_memory(p, err) : 0;
 }
 
+/* The hosts that a pattern may have. */
+static uint32_t hosts_of(const struct vb_scenario_run *run, const struct vb_load_pattern *pattern)
+{
+	return pattern->hosts && pattern->hosts < run->topo.host_cnt ? pattern->hosts
+								     : run->topo.host_cnt;
+}
+
+/* The name of a rank's trace. */
+static void trace_name(char *name, size_t size, const char *of, uint32_t rank, bool is_json)
+{
+	snprintf(name, size, "%s.%u.%s", of, rank, is_json ? "json" : "et");
+}
+
+/* In the folder of the scenario. */
+static bool trace_exists(const struct part *p, const char *name)
+{
+	char path[VB_FABRIC_PATH];
+	struct stat st;
+
+	part_path(path, sizeof path, p->sc, name);
+	return stat(path, &st) == 0;
+}
+
+/* The traces of rank 0 and those behind it, up to the last one that is there or, where the workload
+ * has hosts, of all of these. */
+static int traces_read(struct vb_chakra *t, const struct part *p, uint32_t hosts, bool is_all,
+		       const char *of)
+{
+	char name[VB_SCENARIO_PATH + 32], path[VB_FABRIC_PATH];
+	int err = 0;
+
+	trace_name(name, sizeof name, of, 0, false);
+	if (!trace_exists(p, name)) {
+		trace_name(path, sizeof path, of, 0, true);
+		t->is_json = trace_exists(p, path);
+	}
+	for (uint32_t rank = 0; !err && rank < hosts; rank++) {
+		size_t len;
+		char *text;
+
+		trace_name(name, sizeof name, of, rank, t->is_json);
+		if (rank > 0 && !is_all && !trace_exists(p, name))
+			break;
+		text = part_read_file(p, name, VB_CHAKRA_TEXT_MAX, path, &len, &err);
+		if (!text)
+			return err;
+		err = vb_chakra_read(t, text, len);
+		free(text);
+	}
+	trace_name(name, sizeof name, of, t->rank_cnt, t->is_json);
+	if (!err && !is_all && t->rank_cnt == hosts && trace_exists(p, name))
+		err = part_refuse(p, -EINVAL, "has traces of more ranks than there are hosts: %s",
+				  name);
+	return err;
+}
+
+/* The graph of pattern @i from traces. */
+static int traces_open(struct vb_scenario_run *run, const struct part *p,
+		       const struct vb_load_pattern *pattern, uint32_t i)
+{
+	char path[VB_FABRIC_PATH];
+	const struct vb_complaint c = {path, p->text, p->len};
+	struct vb_chakra t = {.c = &c};
+	int err;
+
+	part_path(path, sizeof path, p->sc, p->sc->chakra_file[i]);
+	run->graph_form[i] = "chakra";
+	err = traces_read(&t, p, hosts_of(run, pattern), pattern->hosts > 0, p->sc->chakra_file[i]);
+	if (!err)
+		err = vb_chakra_graph(&run->graph[i], &t, &pattern->collective, &run->memory);
+	vb_chakra_free(&t);
+	return err == -ENOMEM ? part_no_memory(p, err) : err;
+}
+
 /* The graph of pattern @i from its file. */
 static int graph_read(struct vb_scenario_run *run, const struct part *p,
 		      const struct vb_load_pattern *pattern, uint32_t i)
 {
 	char path[VB_FABRIC_PATH];
 	const struct vb_complaint c = {path, p->text, p->len};
-	uint32_t hosts = pattern->hosts && pattern->hosts < run->topo.host_cnt ? pattern->hosts
-									       : run->topo.host_cnt;
 	size_t len;
 	int err = 0;
 	char *text = part_read_file(p, p->sc->goal_file[i], VB_GOAL_TEXT_MAX, path, &len, &err);
 
 	if (!text)
 		return err;
-	err = vb_goal_parse(&run->graph[i], text, len, hosts, &run->memory, &c);
+	run->graph_form[i] = "goal";
+	err = vb_goal_parse(&run->graph[i], text, len, hosts_of(run, pattern), &run->memory, &c);
 	free(text);
 	return err == -ENOMEM ? part_no_memory(p, err) : err;
 }
@@ -112,14 +186,12 @@ static int flows_open(struct vb_scenario_run *run, const struct part *p,
 	const struct vb_scenario *sc = p->sc;
 	char path[VB_FABRIC_PATH];
 	const struct vb_complaint c = {path, p->text, p->len};
-	const struct vb_flows_config cfg = {
-	    .net = run->net,
-	    .hosts = pattern->hosts && pattern->hosts < run->topo.host_cnt ? pattern->hosts
-									   : run->topo.host_cnt,
-	    .type = sc->load.type,
-	    .is_infiniband = sc->link_kind != 0,
-	    .traffic_class = sc->load.traffic_class,
-	    .has_class = pattern->traffic_class != 0};
+	const struct vb_flows_config cfg = {.net = run->net,
+					    .hosts = hosts_of(run, pattern),
+					    .type = sc->load.type,
+					    .is_infiniband = sc->link_kind != 0,
+					    .traffic_class = sc->load.traffic_class,
+					    .has_class = pattern->traffic_class != 0};
 	uint64_t cnt;
 	int err = 0;
 	FILE *f;
@@ -148,7 +220,8 @@ int part_open_pattern(struct vb_scenario_run *run, const struct part *p, uint32_
 	if (!err && pattern.shape == VB_LOAD_LIST)
 		err = flows_open(run, p, &pattern, i);
 	if (!err && pattern.shape == VB_LOAD_GRAPH)
-		err = graph_read(run, p, &pattern, i);
+		err = p->sc->chakra_file[i][0] ? traces_open(run, p, &pattern, i)
+					       : graph_read(run, p, &pattern, i);
 	if (err)
 		return err;
 	if (run->sizes[i])

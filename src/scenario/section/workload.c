@@ -27,6 +27,7 @@ static const struct key_name loads[] = {
     {"file", VB_LOAD_LIST},
     {"collective", VB_LOAD_COLLECTIVE},
     {"goal", VB_LOAD_GRAPH},
+    {"chakra", VB_LOAD_GRAPH},
     {NULL, 0},
 };
 
@@ -105,6 +106,7 @@ static const struct key load_keys[] = {
     {"load", KEY_SHARE, IN(vb_load_pattern, load_ppm), 1, 10000000, NULL, NULL, NULL},
     {.name = "file", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "goal", .kind = KEY_CALL, .offset = 0, .read = read_later},
+    {.name = "chakra", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "collective",
      .kind = KEY_CALL,
      .offset = IN(vb_load_pattern, collective.kind),
@@ -143,27 +145,37 @@ static int read_file_name(struct reader *r, const yaml_node_t *node, const char 
 			   VB_SCENARIO_PATH - 1);
 }
 
+/* The word of its shape, which two may have in common; "": it has none. */
+static const char *shape_word(struct reader *r, const yaml_node_t *node)
+{
+	const yaml_node_t *shape = reader_member(r, node, "shape");
+	const char *text = shape ? reader_text(shape) : NULL;
+
+	return text ? text : "";
+}
+
 /* The files that a workload names. */
 static int read_file_names(struct reader *r, const yaml_node_t *node, struct vb_scenario *sc,
 			   uint32_t i)
 {
 	const struct {
-		const char *key, *holds;
-		enum vb_load_shape shape;
+		const char *key, *takes;
 		char *to;
-	} of_shape[] = {{"file", "the flows", VB_LOAD_LIST, sc->flows_file[i]},
-			{"goal", "the graph", VB_LOAD_GRAPH, sc->goal_file[i]}};
+	} of_shape[] = {
+	    {"file", "a file, with the flows", sc->flows_file[i]},
+	    {"goal", "a file as goal, with the graph", sc->goal_file[i]},
+	    {"chakra", "the name of files as chakra, without rank and form", sc->chakra_file[i]}};
+	const char *shape = shape_word(r, node);
 	const yaml_node_t *sizes = reader_member(r, node, "sizes");
 	int bad = 0;
 
 	for (size_t k = 0; !bad && k < sizeof of_shape / sizeof of_shape[0]; k++) {
 		const char *key = of_shape[k].key;
 		const yaml_node_t *file = reader_member(r, node, key);
-		bool is_shape = sc->pattern[i].shape == of_shape[k].shape;
+		bool is_shape = strcmp(shape, key) == 0;
 
 		if (is_shape && !file)
-			return reader_fail(r, node, "shape: %s takes a %s, with %s", key,
-					   k ? "file as goal" : "file", of_shape[k].holds);
+			return reader_fail(r, node, "shape: %s takes %s", key, of_shape[k].takes);
 		if (file && !is_shape)
 			return reader_fail(r, file, "%s goes with shape: %s", key, key);
 		bad = file ? read_file_name(r, file, key, of_shape[k].to) : 0;
@@ -178,8 +190,9 @@ static int check_graph(struct reader *r, const yaml_node_t *node, const struct v
 {
 	static const char *const of_both[] = {"iterations", "compute"};
 	static const char *const of_collective[] = {
-	    "collective", "algorithm", "local", "chunks", "microbatches", "work", "backward"};
+	    "algorithm", "local", "chunks", "collective", "microbatches", "work", "backward"};
 	bool is_collective = p->shape == VB_LOAD_COLLECTIVE;
+	bool is_chakra = strcmp(shape_word(r, node), "chakra") == 0;
 
 	if (is_collective && !reader_member(r, node, "collective"))
 		return reader_fail(r, node,
@@ -189,11 +202,15 @@ static int check_graph(struct reader *r, const yaml_node_t *node, const struct v
 		if (!is_collective && p->shape != VB_LOAD_GRAPH &&
 		    reader_member(r, node, of_both[i]))
 			return reader_fail(r, reader_member(r, node, of_both[i]),
-					   "%s goes with shape: collective or goal", of_both[i]);
-	for (size_t i = 0; i < sizeof of_collective / sizeof of_collective[0]; i++)
+					   "%s goes with shape: collective, goal or chakra",
+					   of_both[i]);
+	/* Traces have collectives of which the first three say how they go. */
+	for (size_t i = is_chakra ? 3 : 0; i < sizeof of_collective / sizeof of_collective[0]; i++)
 		if (!is_collective && reader_member(r, node, of_collective[i]))
 			return reader_fail(r, reader_member(r, node, of_collective[i]),
-					   "%s goes with shape: collective", of_collective[i]);
+					   i < 3 ? "%s goes with shape: collective or chakra"
+						 : "%s goes with shape: collective",
+					   of_collective[i]);
 	return 0;
 }
 

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Traces to one graph: first an operation of each node, and two of a collective's, its begin and
+ * its end; then what requires what; and then the messages of collectives, of which the k-th of each
+ * rank belong together. See chakra.h.
+ */
+#include "scenario/input/chakra/trace.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define US_MAX (VB_GRAPH_TIME_MAX / VB_USEC)
+
+/* The streams of a rank: what they have goes on at the same time as the others. */
+enum { STREAM_COMP, STREAM_MEM, STREAM_CPU, STREAM_NOTHING /* takes no time */ };
+
+struct joint {
+	struct vb_chakra *t;
+	const struct vb_collective *how;
+	uint32_t *at;   /* of each rank: the next node that may be a collective */
+	uint32_t *head; /* struct vb_collective_place */
+	uint32_t *tail;
+};
+
+/* Of the schema's CollectiveCommType. */
+static const struct {
+	const char *name;
+	int kind; /* -1: there is no algorithm for it */
+} collectives[] = {
+    {"ALL_REDUCE", VB_ALL_REDUCE},
+    {"REDUCE", -1},
+    {"ALL_GATHER", VB_ALL_GATHER},
+    {"GATHER", -1},
+    {"SCATTER", -1},
+    {"BROADCAST", VB_BROADCAST},
+    {"ALL_TO_ALL", VB_ALL_TO_ALL},
+    {"REDUCE_SCATTER", VB_REDUCE_SCATTER},
+    {"REDUCE_SCATTER_BLOCK", -1},
+    {"BARRIER", -1},
+};
+#define COLLECTIVE_CNT (sizeof collectives / sizeof collectives[0])
+
+static bool has_number(const struct vb_chakra_node *n, enum vb_chakra_number i)
+{
+	return n->has >> i & 1;
+}
+
+/* A send or a receive. */
+static int message_check(const struct vb_chakra *t, const struct vb_chakra_node *n)
+{
+	bool sends = n->type == VB_CHAKRA_SEND;
+	enum vb_chakra_number own = sends ? VB_CHAKRA_SRC : VB_CHAKRA_DST;
+	enum vb_chakra_number peer = sends ? VB_CHAKRA_DST : VB_CHAKRA_SRC;
+
+	if (!has_number(n, VB_CHAKRA_SIZE) || !has_number(n, peer))
+		return vb_chakra_refuse(t, n, "has no comm_size or no %s",
+					sends ? "comm_dst" : "comm_src");
+	if (n->number[peer] >= t->rank_cnt || n->number[peer] == n->rank)
+		return vb_chakra_refuse(t, n, "%s rank %" PRIu64 ", and is of rank %u of %u",
+					sends ? "sends to" : "receives from", n->number[peer],
+					n->rank, t->rank_cnt);
+	if (has_number(n, own) && n->number[own] != n->rank)
+		return vb_chakra_refuse(t, n, "has a %s of %" PRIu64 ", and is of rank %u",
+					sends ? "comm_src" : "comm_dst", n->number[own], n->rank);
+	if (n->number[VB_CHAKRA_TAG] >= VB_COLLECTIVE_TAG)
+		return vb_chakra_refuse(t, n, "has a comm_tag above %u", VB_COLLECTIVE_TAG - 1);
+	return 0;
+}
+
+static int collective_check(const struct vb_chakra *t, const struct vb_chakra_node *n)
+{
+	uint64_t type = n->number[VB_CHAKRA_COMM_TYPE];
+
+	if (!has_number(n, VB_CHAKRA_SIZE) || !has_number(n, VB_CHAKRA_COMM_TYPE))
+		return vb_chakra_refuse(t, n, "has no comm_size or no comm_type");
+	if (type >= COLLECTIVE_CNT || collectives[type].kind < 0)
+		return vb_chakra_refuse(t, n,
+					"has the comm_type %" PRIu64
+					"%s%s: ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL "
+					"and BROADCAST are taken",
+					type, type < COLLECTIVE_CNT ? ", " : "",
+					type < COLLECTIVE_CNT ? collectives[type].name : "");
+	if (n->is_of_group)
+		return vb_chakra_refuse(
+		    t, n, "is of some ranks (involved_dim, pg_name): those of all are taken");
+	return 0;
+}
+
+static int node_check(const struct vb_chakra *t, const struct vb_chakra_node *n)
+{
+	bool is_message = n->type == VB_CHAKRA_SEND || n->type == VB_CHAKRA_RECV;
+
+	if (n->type == 0 || n->type >= VB_CHAKRA_TYPES)
+		return vb_chakra_refuse(t, n, "has a type that is not taken (%u)", n->type);
+	if (n->number[VB_CHAKRA_SIZE] > VB_GRAPH_BYTES_MAX)
+		return vb_chakra_refuse(t, n, "has more than 1 TiB");
+	if (is_message)
+		return message_check(t, n);
+	if (n->type == VB_CHAKRA_COLL)
+		return collective_check(t, n);
+	if (n->micros > US_MAX)
+		return vb_chakra_refuse(t, n, "takes longer than 1000 s");
+	if (n->type == VB_CHAKRA_COMP && n->micros == 0 && n->number[VB_CHAKRA_NUM_OPS] > 0)
+		return vb_chakra_refuse(t, n, "has num_ops and no duration_micros");
+	return 0;
+}
+
+static uint8_t stream_of(const struct vb_chakra_node *n)
+{
+	switch (n->type) {
+	case VB_CHAKRA_COMP:
+		return n->number[VB_CHAKRA_IS_CPU] ? STREAM_CPU : STREAM_COMP;
+	case VB_CHAKRA_MEM_LOAD:
+	case VB_CHAKRA_MEM_STORE:
+		return STREAM_MEM;
+	default:
+		return STREAM_NOTHING;
+	}
+}
+
+static void node_add(struct vb_graph *g, struct vb_chakra_node *n, uint32_t mark)
+{
+	struct vb_graph_op op = {.kind = VB_GRAPH_CALC, .rank = n->rank, .mark = mark};
+
+	if (n->type == VB_CHAKRA_SEND || n->type == VB_CHAKRA_RECV) {
+		bool sends = n->type == VB_CHAKRA_SEND;
+
+		op.kind = sends ? VB_GRAPH_SEND : VB_GRAPH_RECV;
+		op.peer = (uint32_t)n->number[sends ? VB_CHAKRA_DST : VB_CHAKRA_SRC];
+		op.tag = (uint32_t)n->number[VB_CHAKRA_TAG];
+		op.amount = n->number[VB_CHAKRA_SIZE];
+	} else {
+		op.stream = stream_of(n);
+		op.amount = op.stream == STREAM_NOTHING ? 0 : n->micros * VB_USEC;
+	}
+	n->op = vb_graph_add(g, &op);
+	if (n->type == VB_CHAKRA_COLL)
+		(void)vb_graph_add(g, &op);
+}
+
+/* The next collective of @rank, or NULL. */
+static const struct vb_chakra_node *collective_next(struct joint *p, uint32_t rank)
+{
+	const struct vb_chakra *t = p->t;
+
+	VB_ASSERT(p->at[rank] <= t->first[rank + 1]);
+	while (p->at[rank] < t->first[rank + 1] && t->node[p->at[rank]].type != VB_CHAKRA_COLL)
+		p->at[rank]++;
+	return p->at[rank] < t->first[rank + 1] ? &t->node[p->at[rank]++] : NULL;
+}
+
+/* A key stands for the algorithms that have it. */
+static struct vb_collective collective_of(const struct joint *p, enum vb_collective_kind kind,
+					  uint64_t bytes)
+{
+	struct vb_collective c = {.kind = (uint8_t)kind,
+				  .algorithm = p->how->algorithm,
+				  .ranks = p->t->rank_cnt,
+				  .bytes = bytes};
+
+	if (vb_collective_algorithm_of(&c) == VB_ALGORITHM_UNSAID)
+		c.algorithm = VB_ALGORITHM_UNSAID;
+	/* Each rank brings so much. */
+	if (kind == VB_ALL_GATHER)
+		c.bytes = bytes * c.ranks;
+	if (vb_collective_algorithm_of(&c) == VB_HIERARCHICAL)
+		c.local = p->how->local;
+	if (vb_collective_algorithm_of(&c) == VB_TREE)
+		c.chunks = p->how->chunks;
+	return c;
+}
+
+/* Of all other ranks the node that belongs to @first, rank 0's. */
+static int collective_join(struct joint *p, struct vb_graph *g, const struct vb_chakra_node *first)
+{
+	const struct vb_chakra *t = p->t;
+	const uint64_t *number = first->number;
+	struct vb_collective c =
+	    collective_of(p, (enum vb_collective_kind)collectives[number[VB_CHAKRA_COMM_TYPE]].kind,
+			  number[VB_CHAKRA_SIZE]);
+	const char *wrong = vb_collective_wrong(&c);
+
+	if (wrong)
+		return vb_chakra_refuse(t, first, "%s", wrong);
+	p->head[0] = first->op;
+	for (uint32_t rank = 1; rank < t->rank_cnt; rank++) {
+		const struct vb_chakra_node *n = collective_next(p, rank);
+
+		if (!n)
+			return vb_chakra_refuse(t, first, "is a collective that rank %u has not",
+						rank);
+		if (n->number[VB_CHAKRA_COMM_TYPE] != number[VB_CHAKRA_COMM_TYPE] ||
+		    n->number[VB_CHAKRA_SIZE] != number[VB_CHAKRA_SIZE])
+			return vb_chakra_refuse(
+			    t, n,
+			    "has another comm_type or comm_size than node %" PRIu64
+			    " of rank 0, which is the same collective",
+			    first->id);
+		p->head[rank] = n->op;
+	}
+	return vb_collective_add(g, &c, &(struct vb_collective_place){p->head, p->tail});
+}
+
+static int collectives_add(struct joint *p, struct vb_graph *g)
+{
+	const struct vb_chakra_node *n;
+	int bad = 0;
+
+	for (uint32_t i = 0; i < p->t->rank_cnt; i++)
+		p->at[i] = p->t->first[i];
+	while (!bad && (n = collective_next(p, 0)))
+		bad = vb_graph_is_full(g) ? -E2BIG : collective_join(p, g, n);
+	for (uint32_t i = 1; !bad && i < p->t->rank_cnt; i++) {
+		n = collective_next(p, i);
+		if (n)
+			bad = vb_chakra_refuse(p->t, n, "is a collective that rank 0 has not");
+	}
+	return bad;
+}
+
+/* The operation that ends a node. */
+static uint32_t end_of(const struct vb_chakra_node *n)
+{
+	return n->op + (n->type == VB_CHAKRA_COLL);
+}
+
+static int joint_make(void *ctx, struct vb_graph *g)
+{
+	struct joint *p = ctx;
+	struct vb_chakra *t = p->t;
+
+	for (uint32_t i = 0; i < t->node_cnt; i++)
+		node_add(g, &t->node[i], i);
+	for (uint32_t i = 0; i < t->node_cnt; i++) {
+		const struct vb_chakra_node *n = &t->node[i];
+
+		for (uint32_t k = n->dep; k < n->dep + n->dep_cnt; k++)
+			vb_graph_require(g, n->op, end_of(&t->node[t->dep[k]]), false);
+		if (n->type == VB_CHAKRA_COLL)
+			vb_graph_require(g, n->op + 1, n->op, false);
+	}
+	return collectives_add(p, g);
+}
+
+static int fault_complain(const struct vb_chakra *t, const struct vb_graph_fault *f)
+{
+	const struct vb_chakra_node *n = &t->node[f->op.mark], *other = &t->node[f->other.mark];
+
+	switch (f->kind) {
+	case VB_GRAPH_TOO_LARGE:
+		return vb_chakra_complain(
+		    t, 0, t->is_json,
+		    "all ranks have more than %u operations, or %u requirements, with those of "
+		    "their collectives",
+		    VB_GRAPH_OPS_MAX, VB_GRAPH_EDGES_MAX);
+	case VB_GRAPH_UNSENT:
+		return vb_chakra_refuse(t, n,
+					"waits for ever: rank %u has no send to it with tag %u "
+					"that no other receive takes",
+					f->op.peer, f->op.tag);
+	case VB_GRAPH_UNRECEIVED:
+		return vb_chakra_refuse(t, n,
+					"sends what nobody takes: rank %u has no receive from it "
+					"with tag %u that no other send is for",
+					f->op.peer, f->op.tag);
+	case VB_GRAPH_TOO_SHORT:
+		return vb_chakra_refuse(t, n,
+					"has room for %" PRIu64 " bytes: node %" PRIu64
+					" of rank %u sends %" PRIu64,
+					f->op.amount, other->id, other->rank, f->other.amount);
+	default:
+		VB_ASSERT(f->kind == VB_GRAPH_CIRCLE);
+		return vb_chakra_refuse(t, n,
+					"never starts or ends: it waits for node %" PRIu64
+					" of rank %u, and that one in the end for it",
+					other->id, other->rank);
+	}
+}
+
+/* The keys themselves, as no node may have an algorithm that takes them. */
+static int how_check(const struct joint *p)
+{
+	struct vb_collective c = *p->how;
+	const char *wrong;
+
+	c.kind = VB_ALL_REDUCE;
+	c.ranks = p->t->rank_cnt;
+	c.bytes = 0;
+	if (c.algorithm != VB_ALGORITHM_UNSAID &&
+	    vb_collective_algorithm_of(&c) == VB_ALGORITHM_UNSAID)
+		c.kind = VB_ALL_TO_ALL;
+	/* The chunks are a broadcast's, too. */
+	if (c.algorithm == VB_ALGORITHM_UNSAID)
+		c.chunks = 0;
+	wrong = p->t->rank_cnt > 1 ? vb_collective_wrong(&c) : NULL;
+	if (!wrong)
+		return 0;
+	snprintf(p->t->c->text, p->t->c->size, "%s: the workload %s", p->t->c->file, wrong);
+	return -EINVAL;
+}
+
+int vb_chakra_graph(struct vb_graph **out, struct vb_chakra *t, const struct vb_collective *how,
+		    const struct vb_sim_memory *memory)
+{
+	struct joint p = {.t = t, .how = how};
+	const struct vb_graph_maker maker = {joint_make, &p};
+	struct vb_graph_fault fault;
+	int bad = how_check(&p);
+
+	VB_ASSERT(t->rank_cnt > 0 && t->first[t->rank_cnt] == t->node_cnt);
+	for (uint32_t i = 0; !bad && i < t->node_cnt; i++)
+		bad = node_check(t, &t->node[i]);
+	if (bad)
+		return bad;
+	p.at = calloc(t->rank_cnt, 3 * sizeof *p.at);
+	if (!p.at)
+		return -ENOMEM;
+	p.head = p.at + t->rank_cnt;
+	p.tail = p.head + t->rank_cnt;
+	bad = vb_graph_create(out, t->rank_cnt, &maker, memory, &fault);
+	if (bad == -EINVAL && fault.kind != VB_GRAPH_IS_GOOD)
+		bad = fault_complain(t, &fault);
+	free(p.at);
+	return bad;
+}

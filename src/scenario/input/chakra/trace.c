@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Nodes as they come from a file, and their order and requirements when the file has ended. See
+ * trace.h. */
+#include "scenario/input/chakra/trace.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const vb_chakra_type_name[VB_CHAKRA_TYPES] = {
+    [0] = "INVALID_NODE",
+    [VB_CHAKRA_METADATA] = "METADATA_NODE",
+    [VB_CHAKRA_MEM_LOAD] = "MEM_LOAD_NODE",
+    [VB_CHAKRA_MEM_STORE] = "MEM_STORE_NODE",
+    [VB_CHAKRA_COMP] = "COMP_NODE",
+    [VB_CHAKRA_SEND] = "COMM_SEND_NODE",
+    [VB_CHAKRA_RECV] = "COMM_RECV_NODE",
+    [VB_CHAKRA_COLL] = "COMM_COLL_NODE",
+};
+
+static const char *const number_name[VB_CHAKRA_NUMBERS] = {
+    [VB_CHAKRA_SIZE] = "comm_size",      [VB_CHAKRA_SRC] = "comm_src",
+    [VB_CHAKRA_DST] = "comm_dst",        [VB_CHAKRA_TAG] = "comm_tag",
+    [VB_CHAKRA_COMM_TYPE] = "comm_type", [VB_CHAKRA_NUM_OPS] = "num_ops",
+    [VB_CHAKRA_IS_CPU] = "is_cpu_op",
+};
+
+static bool word_is(const char *text, size_t len, const char *word)
+{
+	return strlen(word) == len && memcmp(text, word, len) == 0;
+}
+
+uint64_t vb_chakra_word(const char *text, size_t len)
+{
+	for (uint64_t i = 1; i < VB_CHAKRA_TYPES; i++)
+		if (word_is(text, len, vb_chakra_type_name[i]))
+			return i;
+	return 0;
+}
+
+int vb_chakra_complain(const struct vb_chakra *t, uint32_t rank, uint64_t place, const char *fmt,
+		       ...)
+{
+	char why[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	snprintf(t->c->text, t->c->size,
+		 t->is_json ? "%s.%u.json:%" PRIu64 ": %s" : "%s.%u.et: byte %" PRIu64 ": %s",
+		 t->c->file, rank, place, why);
+	return -EINVAL;
+}
+
+int vb_chakra_refuse(const struct vb_chakra *t, const struct vb_chakra_node *n, const char *fmt,
+		     ...)
+{
+	char why[240];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	return vb_chakra_complain(t, n->rank, n->place, "node %" PRIu64 " %s", n->id, why);
+}
+
+/* Room for one more. */
+static bool room_make(void **list, uint32_t cnt, uint32_t *room, size_t size)
+{
+	uint32_t more = *room ? 2 * *room : 64;
+	void *p;
+
+	if (cnt < *room)
+		return true;
+	p = realloc(*list, more * size);
+	if (!p)
+		return false;
+	*list = p;
+	*room = more;
+	return true;
+}
+
+struct vb_chakra_node *vb_chakra_begin(struct vb_chakra *t, uint64_t place, int *err)
+{
+	struct vb_chakra_node *n;
+
+	*err = -ENOMEM;
+	if (t->node_cnt == VB_GRAPH_OPS_MAX) {
+		*err = vb_chakra_complain(t, t->rank_cnt, place, "there are more than %u nodes",
+					  VB_GRAPH_OPS_MAX);
+		return NULL;
+	}
+	if (!room_make((void **)&t->node, t->node_cnt, &t->node_room, sizeof *t->node))
+		return NULL;
+	*err = 0;
+	n = &t->node[t->node_cnt++];
+	*n = (struct vb_chakra_node){.place = place, .dep = t->dep_cnt, .rank = t->rank_cnt};
+	return n;
+}
+
+int vb_chakra_dep(struct vb_chakra *t, uint64_t id, uint64_t place)
+{
+	VB_ASSERT(t->node_cnt > 0);
+	if (t->dep_cnt == VB_GRAPH_EDGES_MAX)
+		return vb_chakra_complain(t, t->rank_cnt, place,
+					  "there are more than %u requirements",
+					  VB_GRAPH_EDGES_MAX);
+	if (!room_make((void **)&t->dep, t->dep_cnt, &t->dep_room, sizeof *t->dep))
+		return -ENOMEM;
+	t->dep[t->dep_cnt++] = id;
+	t->node[t->node_cnt - 1].dep_cnt++;
+	return 0;
+}
+
+int vb_chakra_attr(struct vb_chakra *t, const struct vb_chakra_attr *a, uint64_t place)
+{
+	struct vb_chakra_node *n = &t->node[t->node_cnt - 1];
+
+	VB_ASSERT(t->node_cnt > 0);
+	if (word_is(a->name, a->name_len, "involved_dim"))
+		n->is_of_group |= a->has_false;
+	/* PyTorch names the group of all "0". */
+	if (word_is(a->name, a->name_len, "pg_name"))
+		n->is_of_group |= a->kind != VB_CHAKRA_TEXT ||
+				  (a->text_len > 0 && !word_is(a->text, a->text_len, "0"));
+	for (uint32_t i = 0; i < VB_CHAKRA_NUMBERS; i++) {
+		if (!word_is(a->name, a->name_len, number_name[i]))
+			continue;
+		if (a->kind != VB_CHAKRA_WHOLE)
+			return vb_chakra_complain(
+			    t, n->rank, place, "%s is no whole number from 0 on", number_name[i]);
+		n->number[i] = a->number;
+		n->has |= (uint8_t)(1u << i);
+	}
+	return 0;
+}
+
+static int node_compare(const void *a, const void *b)
+{
+	const struct vb_chakra_node *n = a, *m = b;
+
+	if (n->id != m->id)
+		return n->id < m->id ? -1 : 1;
+	return (n->place > m->place) - (n->place < m->place);
+}
+
+static int id_compare(const void *key, const void *node)
+{
+	uint64_t id = *(const uint64_t *)key, other = ((const struct vb_chakra_node *)node)->id;
+
+	return (id > other) - (id < other);
+}
+
+/* The requirements of the nodes of a rank become places in t->node. */
+static int deps_find(struct vb_chakra *t, uint32_t first)
+{
+	uint32_t cnt = t->node_cnt - first;
+
+	for (uint32_t i = first; i < t->node_cnt; i++) {
+		const struct vb_chakra_node *n = &t->node[i];
+
+		if (i > first && t->node[i - 1].id == n->id)
+			return vb_chakra_refuse(t, n, "is there twice");
+		for (uint32_t k = n->dep; k < n->dep + n->dep_cnt; k++) {
+			const struct vb_chakra_node *before =
+			    bsearch(&t->dep[k], t->node + first, cnt, sizeof *t->node, id_compare);
+
+			if (!before)
+				return vb_chakra_refuse(
+				    t, n, "requires node %" PRIu64 ", which is not there",
+				    t->dep[k]);
+			t->dep[k] = (uint64_t)(before - t->node);
+		}
+	}
+	return 0;
+}
+
+int vb_chakra_read(struct vb_chakra *t, const void *text, size_t len)
+{
+	uint32_t first = t->node_cnt;
+	int bad;
+
+	VB_ASSERT(len <= VB_CHAKRA_TEXT_MAX && t->rank_cnt < VB_GRAPH_RANKS_MAX);
+	if (!room_make((void **)&t->first, t->rank_cnt + 1, &t->first_room, sizeof *t->first))
+		return -ENOMEM;
+	t->first[t->rank_cnt] = first;
+	bad = t->is_json ? vb_chakra_read_json(t, text, len) : vb_chakra_read_proto(t, text, len);
+	if (bad)
+		return bad;
+	if (t->node_cnt > first)
+		qsort(t->node + first, t->node_cnt - first, sizeof *t->node, node_compare);
+	bad = deps_find(t, first);
+	if (!bad)
+		t->first[++t->rank_cnt] = t->node_cnt;
+	return bad;
+}
+
+void vb_chakra_free(struct vb_chakra *t)
+{
+	free(t->node);
+	free(t->dep);
+	free(t->first);
+}
