@@ -48,7 +48,7 @@ static int type_read(struct form *f, uint8_t *type)
 static int deps_read(struct form *f)
 {
 	bool is_first = true;
-	uint64_t id;
+	uint64_t id = 0;
 	int bad = 0;
 
 	if (!vb_json_take(&f->j, '['))

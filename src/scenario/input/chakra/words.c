@@ -82,7 +82,7 @@ static bool list_skip(struct vb_json *j, struct vb_json_value *v)
 			break;
 		case '}':
 		case ']':
-			if (*j->at++ != close[--depth])
+			if (depth == 0 || *j->at++ != close[--depth])
 				return json_fail(j, "a list ends as an object, or the reverse");
 			break;
 		case ',':
