@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nodes as they come from a file, and their order and requirements when the file has ended. See
- * trace.h. */
+/* Nodes as they come from a file. See trace.h. */
 #include "scenario/input/chakra/trace.h"
 
 #include "base/assert.h"
@@ -70,8 +69,7 @@ int vb_chakra_refuse(const struct vb_chakra *t, const struct vb_chakra_node *n, 
 	return vb_chakra_complain(t, n->rank, n->place, "node %" PRIu64 " %s", n->id, why);
 }
 
-/* Room for one more. */
-static bool room_make(void **list, uint32_t cnt, uint32_t *room, size_t size)
+bool vb_chakra_room(void **list, uint32_t cnt, uint32_t *room, size_t size)
 {
 	uint32_t more = *room ? 2 * *room : 64;
 	void *p;
@@ -96,7 +94,7 @@ struct vb_chakra_node *vb_chakra_begin(struct vb_chakra *t, uint64_t place, int 
 					  VB_GRAPH_OPS_MAX);
 		return NULL;
 	}
-	if (!room_make((void **)&t->node, t->node_cnt, &t->node_room, sizeof *t->node))
+	if (!vb_chakra_room((void **)&t->node, t->node_cnt, &t->node_room, sizeof *t->node))
 		return NULL;
 	*err = 0;
 	n = &t->node[t->node_cnt++];
@@ -111,7 +109,7 @@ int vb_chakra_dep(struct vb_chakra *t, uint64_t id, uint64_t place)
 		return vb_chakra_complain(t, t->rank_cnt, place,
 					  "there are more than %u requirements",
 					  VB_GRAPH_EDGES_MAX);
-	if (!room_make((void **)&t->dep, t->dep_cnt, &t->dep_room, sizeof *t->dep))
+	if (!vb_chakra_room((void **)&t->dep, t->dep_cnt, &t->dep_room, sizeof *t->dep))
 		return -ENOMEM;
 	t->dep[t->dep_cnt++] = id;
 	t->node[t->node_cnt - 1].dep_cnt++;
@@ -139,71 +137,4 @@ int vb_chakra_attr(struct vb_chakra *t, const struct vb_chakra_attr *a, uint64_t
 		n->has |= (uint8_t)(1u << i);
 	}
 	return 0;
-}
-
-static int node_compare(const void *a, const void *b)
-{
-	const struct vb_chakra_node *n = a, *m = b;
-
-	if (n->id != m->id)
-		return n->id < m->id ? -1 : 1;
-	return (n->place > m->place) - (n->place < m->place);
-}
-
-static int id_compare(const void *key, const void *node)
-{
-	uint64_t id = *(const uint64_t *)key, other = ((const struct vb_chakra_node *)node)->id;
-
-	return (id > other) - (id < other);
-}
-
-/* The requirements of the nodes of a rank become places in t->node. */
-static int deps_find(struct vb_chakra *t, uint32_t first)
-{
-	uint32_t cnt = t->node_cnt - first;
-
-	for (uint32_t i = first; i < t->node_cnt; i++) {
-		const struct vb_chakra_node *n = &t->node[i];
-
-		if (i > first && t->node[i - 1].id == n->id)
-			return vb_chakra_refuse(t, n, "is there twice");
-		for (uint32_t k = n->dep; k < n->dep + n->dep_cnt; k++) {
-			const struct vb_chakra_node *before =
-			    bsearch(&t->dep[k], t->node + first, cnt, sizeof *t->node, id_compare);
-
-			if (!before)
-				return vb_chakra_refuse(
-				    t, n, "requires node %" PRIu64 ", which is not there",
-				    t->dep[k]);
-			t->dep[k] = (uint64_t)(before - t->node);
-		}
-	}
-	return 0;
-}
-
-int vb_chakra_read(struct vb_chakra *t, const void *text, size_t len)
-{
-	uint32_t first = t->node_cnt;
-	int bad;
-
-	VB_ASSERT(len <= VB_CHAKRA_TEXT_MAX && t->rank_cnt < VB_GRAPH_RANKS_MAX);
-	if (!room_make((void **)&t->first, t->rank_cnt + 1, &t->first_room, sizeof *t->first))
-		return -ENOMEM;
-	t->first[t->rank_cnt] = first;
-	bad = t->is_json ? vb_chakra_read_json(t, text, len) : vb_chakra_read_proto(t, text, len);
-	if (bad)
-		return bad;
-	if (t->node_cnt > first)
-		qsort(t->node + first, t->node_cnt - first, sizeof *t->node, node_compare);
-	bad = deps_find(t, first);
-	if (!bad)
-		t->first[++t->rank_cnt] = t->node_cnt;
-	return bad;
-}
-
-void vb_chakra_free(struct vb_chakra *t)
-{
-	free(t->node);
-	free(t->dep);
-	free(t->first);
 }

@@ -55,6 +55,9 @@ struct vb_chakra_attr {
 extern const char *const vb_chakra_type_name[VB_CHAKRA_TYPES];
 uint64_t vb_chakra_word(const char *text, size_t len);
 
+/* Room for one more than @cnt of @size bytes in *@list, which has *@room. False: no memory. */
+bool vb_chakra_room(void **list, uint32_t cnt, uint32_t *room, size_t size);
+
 /* Begins a node. NULL, -ENOMEM or, with a complaint, -EINVAL in @err. */
 struct vb_chakra_node *vb_chakra_begin(struct vb_chakra *t, uint64_t place, int *err);
 /* Of the node that began last. @place is for complaints. */
