@@ -313,7 +313,7 @@ static const struct {
 								    "\"boolList\": "
 								    "{\"values\": [true, "
 								    "false]}}"),
-     "2: node 4 is of some ranks (involved_dim, pg_name): those of all are taken"},
+     "2: node 4 is of some ranks (involved_dim, pg_name): only collectives of all ranks are taken"},
     {COMM("COLL", ATTR("comm_size", "1") "," ATTR("comm_type", "0")),
      "2: node 4 is a collective that rank 1 has not"},
 };
@@ -407,7 +407,7 @@ static void proto__values_are_looked_at(void **state)
 		assert_string_equal(
 		    err, i == 0 ? "t.0.et: byte 42: comm_size is no whole number from 0 on"
 				: "t.0.et: byte 9: node 1 is of some ranks (involved_dim, "
-				  "pg_name): those of all are taken");
+				  "pg_name): only collectives of all ranks are taken");
 	}
 }
 

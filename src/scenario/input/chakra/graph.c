@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Traces to one graph: first an operation of each node, and two of a collective's, its begin and
- * its end; then what requires what; and then the messages of collectives, of which the k-th of each
- * rank belong together. See chakra.h.
+ * Traces to one graph. A node becomes an operation; a node of a collective becomes two, its begin
+ * and its end. Then come the requirements, and then the messages of collectives: the k-th
+ * collectives of all ranks belong together. See chakra.h.
  */
 #include "scenario/input/chakra/trace.h"
 
@@ -85,8 +85,9 @@ static int collective_check(const struct vb_chakra *t, const struct vb_chakra_no
 					type, type < COLLECTIVE_CNT ? ", " : "",
 					type < COLLECTIVE_CNT ? collectives[type].name : "");
 	if (n->is_of_group)
-		return vb_chakra_refuse(
-		    t, n, "is of some ranks (involved_dim, pg_name): those of all are taken");
+		return vb_chakra_refuse(t, n,
+					"is of some ranks (involved_dim, pg_name): only "
+					"collectives of all ranks are taken");
 	return 0;
 }
 
@@ -254,8 +255,8 @@ static int fault_complain(const struct vb_chakra *t, const struct vb_graph_fault
 	case VB_GRAPH_TOO_LARGE:
 		return vb_chakra_complain(
 		    t, 0, t->is_json,
-		    "all ranks have more than %u operations, or %u requirements, with those of "
-		    "their collectives",
+		    "all ranks have more than %u operations, or %u requirements, with what "
+		    "their collectives need",
 		    VB_GRAPH_OPS_MAX, VB_GRAPH_EDGES_MAX);
 	case VB_GRAPH_UNSENT:
 		return vb_chakra_refuse(t, n,

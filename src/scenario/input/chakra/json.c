@@ -146,7 +146,7 @@ static int node_read(struct form *f)
 	return bad ? bad : end_check(f);
 }
 
-/* GlobalMetadata: of which nothing counts. */
+/* GlobalMetadata has nothing that counts. */
 static int head_read(struct form *f)
 {
 	struct vb_json_value key, v;

@@ -196,7 +196,7 @@ static int node_read(const struct proto *p, struct vb_wire w)
 	return bad ? bad : end_check(p, &w);
 }
 
-/* GlobalMetadata: a version and attributes, of which nothing counts. */
+/* GlobalMetadata has a version and attributes; none of them counts. */
 static int head_read(const struct proto *p, struct vb_wire w)
 {
 	struct vb_wire_field f;

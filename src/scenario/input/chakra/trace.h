@@ -42,7 +42,7 @@ struct vb_chakra_node {
 	bool is_of_group; /* of some ranks, not all */
 };
 
-/* One attribute: its name, and its value, of which a form says as much as it has. */
+/* One attribute: its name and its value. A form of a trace says as much of the value as it has. */
 struct vb_chakra_attr {
 	const char *name, *text; /* text: a string */
 	size_t name_len, text_len;

@@ -32,24 +32,26 @@ static uint32_t op_add(struct vb_maker *m, struct vb_graph_op op, uint32_t after
 	return i;
 }
 
-uint32_t vb_maker_send(struct vb_maker *m, uint32_t rank, uint32_t to, uint64_t bytes,
-		       uint32_t after)
+static uint32_t message_add(struct vb_maker *m, enum vb_graph_kind kind, uint32_t rank,
+			    uint32_t peer, uint64_t bytes, uint32_t after)
 {
 	return op_add(
 	    m,
 	    (struct vb_graph_op){
-		.kind = VB_GRAPH_SEND, .rank = rank, .peer = to, .tag = m->tag, .amount = bytes},
+		.kind = (uint8_t)kind, .rank = rank, .peer = peer, .tag = m->tag, .amount = bytes},
 	    after);
+}
+
+uint32_t vb_maker_send(struct vb_maker *m, uint32_t rank, uint32_t to, uint64_t bytes,
+		       uint32_t after)
+{
+	return message_add(m, VB_GRAPH_SEND, rank, to, bytes, after);
 }
 
 uint32_t vb_maker_recv(struct vb_maker *m, uint32_t rank, uint32_t from, uint64_t bytes,
 		       uint32_t after)
 {
-	return op_add(
-	    m,
-	    (struct vb_graph_op){
-		.kind = VB_GRAPH_RECV, .rank = rank, .peer = from, .tag = m->tag, .amount = bytes},
-	    after);
+	return message_add(m, VB_GRAPH_RECV, rank, from, bytes, after);
 }
 
 uint32_t vb_maker_calc(struct vb_maker *m, uint32_t rank, vb_dur ns, uint32_t after)
