@@ -100,8 +100,8 @@ static void send__to_who_has_a_mailbox(void **state)
 	(void)state;
 	memory.mailbox[PEER].token = token;
 	assert_int_equal(vb_engine_send_xrc(&engine, PEER, msg, sizeof msg), -ECONNREFUSED);
-	engine.mail.fd = vb_wakeup_open(&engine.mail.token);
-	memory.mailbox[OWN].token = engine.mail.token;
+	assert_int_equal(vb_engine_open_mail(&engine), 0);
+	assert_int_equal(memory.mailbox[OWN].token, engine.mail.token);
 	assert_int_equal(vb_engine_send_xrc(&engine, OWN, msg, sizeof msg), -ECONNREFUSED);
 	assert_int_equal(vb_engine_send_xrc(&engine, PEER + 1, msg, sizeof msg), -ECONNREFUSED);
 	assert_int_equal(vb_engine_send_xrc(&engine, VB_SLOT_CNT + PEER, msg, sizeof msg),
@@ -140,7 +140,7 @@ static void receive__what_no_engine_sends(void **state)
 	char little[8] = "little";
 
 	(void)state;
-	engine.mail.fd = vb_wakeup_open(&engine.mail.token);
+	assert_int_equal(vb_engine_open_mail(&engine), 0);
 	memory.mailbox[PEER].token = 0;
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(
@@ -154,7 +154,7 @@ static void receive__what_no_engine_sends(void **state)
 	memory.mailbox[OWN].sent = 5;
 	engine.adopts = true;
 	engine.broker.host = &memory.host;
-	assert_int_equal(vb_engine_run_xrc(&engine, 0), 5);
+	assert_int_equal(vb_engine_run_mail(&engine, 0), 5);
 	assert_false(vb_engine_has_mail(&engine));
 	assert_int_equal(engine.mail.due, VB_NEVER);
 	vb_engine_close_mail(&engine);
@@ -162,14 +162,19 @@ static void receive__what_no_engine_sends(void **state)
 }
 
 /* About once a second the engine looks whether the others are there, and tells the result at once.
- * A process without a mailbox has nothing to look for. */
+ * A process without a mailbox, or without a
+ * domain of several processes, has nothing to look for. */
 static void probe__is_followed_up(void **state)
 {
 	(void)state;
 	engine.mail.due = 5;
 	vb_engine_probe_xrc(&engine, 7);
 	assert_int_equal(engine.mail.due, 5);
-	engine.mail.fd = vb_wakeup_open(&engine.mail.token);
+	assert_int_equal(vb_engine_open_mail(&engine), 0);
+	assert_int_equal(engine.mail.due, VB_NEVER);
+	vb_engine_probe_xrc(&engine, 7);
+	assert_int_equal(engine.mail.due, VB_NEVER);
+	engine.mail.shares_xrcd = true;
 	vb_engine_probe_xrc(&engine, 7);
 	assert_int_equal(engine.mail.due, 7);
 	/* Nothing waits. */
@@ -302,7 +307,7 @@ static void receive__without_a_token(void **state)
 		assert_int_equal(
 		    vb_wakeup_send(from, engine.mail.token, &(struct iovec){&m, sizeof m}, 1), 0);
 		engine.mail.look = true;
-		assert_int_equal(vb_engine_run_xrc(&engine, 0), 1);
+		assert_int_equal(vb_engine_run_mail(&engine, 0), 1);
 		assert_int_equal(questions, i); /* it has one answer */
 	}
 	assert_int_equal(vb_xrcd_destroy(x), 0);

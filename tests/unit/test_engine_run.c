@@ -432,10 +432,10 @@ static void mail_open(void)
 	engine.hca = env.hca;
 	engine.broker.slot = 2;
 	engine.broker.mailbox = memory.mailbox;
-	engine.mail.fd = vb_wakeup_open(&engine.mail.token);
+	assert_int_equal(vb_engine_open_mail(&engine), 0);
 	mail = (struct mail){.from = -1};
 	mail.from = vb_wakeup_open(&mail.token);
-	assert_true(engine.mail.fd >= 0 && mail.from >= 0);
+	assert_true(mail.from >= 0);
 	memory.mailbox[3].token = mail.token;
 	engine.mail.seen = memory.mailbox[2].sent = 0;
 }
@@ -443,8 +443,7 @@ static void mail_open(void)
 static void mail_close(void)
 {
 	close(mail.from);
-	close(engine.mail.fd);
-	engine.mail.fd = -1;
+	vb_engine_close_mail(&engine);
 }
 
 /* Mail of a slot's last owner is not believed to be of the one that it has now. */
@@ -456,7 +455,7 @@ static void mail__of_a_slots_last_owner(void **state)
 	mail_send(mail.token + 2);
 	memory.mailbox[2].sent = 2;
 	engine.mail.look = true;
-	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 2);
+	assert_int_equal(vb_engine_run_mail(&engine, env.now), 2);
 	assert_int_equal(mail.answers, 1);
 	/* That was all, so nobody looks there again. */
 	assert_false(vb_engine_has_mail(&engine));
@@ -472,10 +471,10 @@ static void mail__more_than_a_step_takes(void **state)
 	mail_send(mail.token);
 	mail.more = 69;
 	memory.mailbox[2].sent = 70;
-	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 64);
+	assert_int_equal(vb_engine_run_mail(&engine, env.now), 64);
 	assert_true(vb_engine_has_mail(&engine));
 	assert_int_equal(due_at(env.now), env.now);
-	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 6);
+	assert_int_equal(vb_engine_run_mail(&engine, env.now), 6);
 	assert_false(vb_engine_has_mail(&engine));
 	assert_int_equal(mail.answers, 70);
 	mail_close();

@@ -472,6 +472,9 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 		err = vb_progress_thread_start(e);
 	if (err)
 		err = vb_error_hint(why, why_size, err, "cannot set up the progress thread");
+	/* Without a mailbox, packets that came to another process are lost, as on any network. */
+	else if (!e->broker.fabric)
+		(void)vb_engine_open_mail(e);
 	atomic_store(&e->alive, !err);
 	return err;
 }

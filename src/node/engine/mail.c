@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC domains of several processes: the messages of core/share/migration.h from one engine to
- * another. Each process with such a domain has a mailbox, a datagram socket named by a random token
- * that it shows in host memory, by slot. Nothing of it can come from the wire, and the kernel
- * names the user of each sender. The next owner of a slot has another token, so nobody takes it for
- * the last one.
+ * Messages from one engine of the host to another: about XRC domains of several processes (xrc.c),
+ * and packets that came to the wrong process (misrouted.c). Each process has a mailbox, a datagram
+ * socket named by a random token that it shows in host memory, by slot. No message can come from
+ * the wire, and the kernel names the user of each sender. The next owner of a slot has another
+ * token, so nobody takes it for the last one.
  */
 #include "node/engine/priv.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
-
-/* Messages taken in one step. */
-#define MAIL_MAX 64u
-
-/* Pause before what could not go on is tried again: a mailbox was full, or a READ is answered. */
-#define RETRY_NS (50 * VB_USEC)
 
 /* In front of each message. */
 struct envelope {
-	uint32_t slot; /* of the sender... */
-	uint32_t rsv;
+	uint32_t slot;  /* of the sender... */
+	uint32_t kind;  /* enum vb_mail_kind */
 	uint64_t token; /* ... and its own mailbox's */
 };
 
@@ -29,18 +26,42 @@ static uint64_t token_of(const struct vb_engine *e, uint32_t slot)
 	return __atomic_load_n(&e->broker.mailbox[slot].token, __ATOMIC_ACQUIRE);
 }
 
-static uint32_t count_of(const struct vb_engine *e)
+uint32_t vb_engine_mail_count(const struct vb_engine *e)
 {
 	return __atomic_load_n(&e->broker.mailbox[e->broker.slot].sent, __ATOMIC_ACQUIRE);
 }
 
-int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len)
+int vb_engine_open_mail(struct vb_engine *e)
 {
-	struct vb_engine *e = ctx;
+	int fd;
+
+	if (e->mail.fd >= 0)
+		return 0;
+	e->mail.take = malloc(VB_MAIL_MAX);
+	if (!e->mail.take)
+		return -ENOMEM;
+	fd = vb_wakeup_open(&e->mail.token);
+	if (fd < 0) {
+		free(e->mail.take);
+		e->mail.take = NULL;
+		return fd;
+	}
+	e->mail.due = VB_NEVER;
+	e->mail.seen = vb_engine_mail_count(e);
+	e->mail.fd = fd;
+	__atomic_store_n(&e->broker.mailbox[e->broker.slot].token, e->mail.token, __ATOMIC_RELEASE);
+	vb_progress_thread_watch_mail(e);
+	return 0;
+}
+
+int vb_engine_send_mail(struct vb_engine *e, uint32_t peer, enum vb_mail_kind kind, const void *msg,
+			size_t len)
+{
 	uint64_t token = peer < VB_SLOT_CNT ? token_of(e, peer) : 0;
-	struct envelope env = {.slot = e->broker.slot, .token = e->mail.token};
+	struct envelope env = {.slot = e->broker.slot, .kind = kind, .token = e->mail.token};
 	const struct iovec part[] = {{&env, sizeof env}, {(void *)(uintptr_t)msg, len}};
 
+	assert(sizeof env + len <= VB_MAIL_MAX);
 	if (token == 0 || peer == e->broker.slot || e->mail.fd < 0)
 		return -ECONNREFUSED;
 
@@ -53,78 +74,28 @@ int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len)
 
 bool vb_engine_has_mail(const struct vb_engine *e)
 {
-	return e->mail.fd >= 0 && (e->mail.look || e->mail.seen != count_of(e));
+	return e->mail.fd >= 0 && (e->mail.look || e->mail.seen != vb_engine_mail_count(e));
 }
 
-/* True: there was a datagram. */
-static bool take_message(struct vb_engine *e, vb_time now)
+bool vb_engine_next_mail(struct vb_engine *e, struct vb_mail *m)
 {
-	union {
-		struct envelope env;
-		uint64_t align;
-		uint8_t bytes[sizeof(struct envelope) + VB_XRC_MSG_MAX];
-	} m;
-	size_t len = vb_wakeup_receive(e->mail.fd, &m, sizeof m);
+	size_t len = vb_wakeup_receive(e->mail.fd, e->mail.take, VB_MAIL_MAX);
+	struct envelope env = {0};
 
 	if (len == 0)
 		return false;
-	if (len >= sizeof m.env && m.env.slot < VB_SLOT_CNT && m.env.token != 0 &&
-	    m.env.token == token_of(e, m.env.slot))
-		/* A message that no engine sends is dropped. */
-		(void)vb_xrc_take_message(e->hca, m.env.slot, m.bytes + sizeof m.env,
-					  len - sizeof m.env, now);
+	*m = (struct vb_mail){.kind = VB_MAIL_NONE};
+	if (len < sizeof env)
+		return true;
+	memcpy(&env, e->mail.take, sizeof env);
+	if (env.slot < VB_SLOT_CNT && env.token != 0 && env.token == token_of(e, env.slot))
+		*m = (struct vb_mail){
+		    .kind = (enum vb_mail_kind)env.kind,
+		    .from = env.slot,
+		    .bytes = e->mail.take + sizeof env,
+		    .len = len - sizeof env,
+		};
 	return true;
-}
-
-uint32_t vb_engine_run_xrc(struct vb_engine *e, vb_time now)
-{
-	uint32_t cnt = 0;
-
-	if (vb_engine_has_mail(e)) {
-		uint32_t count = count_of(e);
-
-		e->mail.look = false;
-		vb_engine_adopt(e); /* a target may be made ready */
-		while (cnt < MAIL_MAX && take_message(e, now))
-			cnt++;
-		if (cnt < MAIL_MAX)
-			e->mail.seen = count;
-	}
-	vb_engine_retry_xrc(e, now);
-	return cnt;
-}
-
-void vb_engine_retry_xrc(struct vb_engine *e, vb_time now)
-{
-	e->mail.due = VB_NEVER;
-	if (vb_xrc_waits(e->hca) && vb_xrc_run(e->hca, now))
-		e->mail.due = now + RETRY_NS;
-}
-
-void vb_engine_probe_xrc(struct vb_engine *e, vb_time now)
-{
-	if (e->mail.fd < 0)
-		return;
-	vb_xrc_probe(e->hca, now);
-	/* Somebody may have to hear of what was found. */
-	e->mail.due = now;
-}
-
-void vb_engine_share_xrcd(struct vb_engine *e, struct vb_xrcd *x, const struct vb_xrcd_name *name)
-{
-	if (e->mail.fd < 0) {
-		int fd = vb_wakeup_open(&e->mail.token);
-
-		if (fd < 0)
-			return;
-		e->mail.fd = fd;
-		e->mail.due = VB_NEVER;
-		e->mail.seen = count_of(e);
-		__atomic_store_n(&e->broker.mailbox[e->broker.slot].token, e->mail.token,
-				 __ATOMIC_RELEASE);
-		vb_progress_thread_watch_mail(e);
-	}
-	vb_xrcd_share(x, name);
 }
 
 void vb_engine_close_mail(struct vb_engine *e)
@@ -134,4 +105,8 @@ void vb_engine_close_mail(struct vb_engine *e)
 	__atomic_store_n(&e->broker.mailbox[e->broker.slot].token, 0, __ATOMIC_RELEASE);
 	close(e->mail.fd);
 	e->mail.fd = -1;
+	free(e->mail.take);
+	e->mail.take = NULL;
+	free(e->misrouted);
+	e->misrouted = NULL;
 }

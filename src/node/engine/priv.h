@@ -6,7 +6,8 @@
  * (registers of QPs), control/explain.c (histories of QPs for `verbena explain`), control/rates.c
  * (how fast they are), wait/idle.c (polls in vain), wait/sleep.c (threads that sleep for an event),
  * wait/watch.c (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not
- * run), flow.c (receivers of this host), mail.c and target.c (XRC domains of several processes).
+ * run), flow.c (receivers of this host), mail.c (messages to other processes), xrc.c and
+ * target.c (XRC domains of several processes), misrouted.c (packets of other processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -141,13 +142,33 @@ struct vb_engine_cc {
 	struct vb_path path[VB_ENGINE_RX_PKTS]; /* ... and here is what their paths become */
 };
 
-/* Messages to and from other processes about XRC targets. */
+/* Kinds of messages between engines. */
+enum vb_mail_kind {
+	VB_MAIL_XRC,     /* about XRC targets: core/share/migration.h */
+	VB_MAIL_PACKETS, /* misrouted.c */
+	VB_MAIL_NONE,    /* no engine sends it */
+};
+
+/* A message that was received. */
+struct vb_mail {
+	enum vb_mail_kind kind;
+	uint32_t from;        /* the sender's slot */
+	const uint8_t *bytes; /* until the next message is taken */
+	size_t len;
+};
+
+/* Bytes of a message with its envelope, at most. */
+#define VB_MAIL_MAX (64u << 10)
+
+/* Messages to and from other processes. */
 struct vb_engine_mail {
-	_Atomic int fd;    /* -1: there is no shared domain */
+	_Atomic int fd;    /* -1: there is no mailbox */
 	_Atomic bool look; /* the descriptor has something, whatever the count says */
 	uint32_t seen;     /* of the mailbox's count */
 	uint64_t token;
-	vb_time due; /* something waits, and is to be tried again */
+	uint8_t *take;    /* VB_MAIL_MAX bytes for a message that is received; NULL: no mailbox */
+	bool shares_xrcd; /* there is, or was, a domain that other processes may have, too */
+	vb_time due;      /* something waits, and is to be tried again */
 };
 
 /* The samples of QPs last written for pages with rates over time, by qpn >> 8 modulo the size. */
@@ -201,6 +222,7 @@ struct vb_engine {
 	struct vb_flow_own flow_own[VB_SLOT_CNT];
 	struct vb_engine_cc cc;
 	struct vb_engine_mail mail;
+	struct vb_misrouted *misrouted; /* packets to hand on; NULL: there was none yet */
 	struct vb_engine_rates rates;
 	struct vb_bells *bells; /* doorbells that are plain stores; NULL: there are none */
 };
@@ -278,17 +300,37 @@ void vb_engine_send(struct vb_engine *e, vb_time now);
 /* run.c: the engine's work that no packet announces. Under the lock. */
 struct vb_wait_work vb_engine_work(const struct vb_engine *e);
 
-/* mail.c: the core's callback; @ctx is the engine. */
-int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len);
-/* Takes messages, and goes on with what waits. Returns how many messages there were. */
-uint32_t vb_engine_run_xrc(struct vb_engine *e, vb_time now);
-/* ... only the latter: after sending. */
-void vb_engine_retry_xrc(struct vb_engine *e, vb_time now);
-/* Looks whether those are there that it has something with. About once a second. */
-void vb_engine_probe_xrc(struct vb_engine *e, vb_time now);
+/* mail.c: makes the mailbox, unless it is there. Returns 0 or a negative errno. */
+int vb_engine_open_mail(struct vb_engine *e);
+/* Sends @len bytes at @msg to the process of slot @peer. Returns 0; -EAGAIN: its mailbox is full;
+ * -ECONNREFUSED: it has none, or this process has none; or another negative errno. */
+int vb_engine_send_mail(struct vb_engine *e, uint32_t peer, enum vb_mail_kind kind, const void *msg,
+			size_t len);
+/* Messages that were ever sent to this process; wraps. */
+uint32_t vb_engine_mail_count(const struct vb_engine *e);
 /* True while there are messages that nobody has taken. */
 bool vb_engine_has_mail(const struct vb_engine *e);
+/* Takes the next message. False: there is none. */
+bool vb_engine_next_mail(struct vb_engine *e, struct vb_mail *m);
 void vb_engine_close_mail(struct vb_engine *e);
+
+/* xrc.c: the core's callback; @ctx is the engine. */
+int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len);
+/* Takes messages of each kind, and goes on with what waits. Returns how many messages there were.
+ */
+uint32_t vb_engine_run_mail(struct vb_engine *e, vb_time now);
+/* ... only the latter: after sending. */
+void vb_engine_retry_xrc(struct vb_engine *e, vb_time now);
+/* Checks that every process we share a target with is alive. About once a second. */
+void vb_engine_probe_xrc(struct vb_engine *e, vb_time now);
+
+/* misrouted.c: keeps a received packet whose QPN is not in this process, if it is for another one
+ * of this host... */
+VB_COLD void vb_engine_keep_misrouted(struct vb_engine *e, const struct vb_rx *rx);
+/* ... and hands the kept packets to that process. */
+VB_COLD void vb_engine_hand_on(struct vb_engine *e);
+/* Takes packets that another process has handed on. */
+void vb_engine_take_misrouted(struct vb_engine *e, const uint8_t *msg, size_t len, vb_time now);
 
 /* gap.c: tells the core of time in which this process did not run. Under the lock, first of
  * all after waking up. */

@@ -88,6 +88,17 @@ static uint32_t transmit_packets(struct vb_engine *e, vb_time now)
 	return cnt;
 }
 
+static void handle_packets(struct vb_engine *e, uint32_t cnt, vb_time now)
+{
+	if (e->cc.marks)
+		vb_engine_mark(e, e->rx, cnt, now);
+	for (uint32_t k = 0; k < cnt; k++)
+		if (vb_hca_handle_packet(e->hca, &e->rx[k], now) == VB_VERDICT_QPN)
+			vb_engine_keep_misrouted(e, &e->rx[k]);
+	if (e->misrouted)
+		vb_engine_hand_on(e);
+}
+
 /* Returns how many packets there were. */
 static uint32_t receive_packets(struct vb_engine *e, vb_time now)
 {
@@ -96,10 +107,7 @@ static uint32_t receive_packets(struct vb_engine *e, vb_time now)
 	for (int i = 0; i < STREAM_RECVS_MAX; i++) {
 		n = e->link->ops->recv(e->link, e->rx, VB_ENGINE_RX_PKTS, now);
 		e->rx_more = n == VB_ENGINE_RX_PKTS || (n != 0 && vb_link_has_packets(e->link));
-		if (e->cc.marks)
-			vb_engine_mark(e, e->rx, n, now);
-		for (uint32_t k = 0; k < n; k++)
-			(void)vb_hca_handle_packet(e->hca, &e->rx[k], now);
+		handle_packets(e, n, now);
 		cnt += n;
 		if (n == 0 || cnt < STREAM_PKTS)
 			break;
@@ -135,7 +143,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 	cnt = receive_packets(e, now);
 
 	if (e->mail.fd >= 0)
-		cnt += vb_engine_run_xrc(e, now);
+		cnt += vb_engine_run_mail(e, now);
 	run_timers(e, cnt != 0, now);
 	/* Before sending: a thread that waits for a completion wakes up meanwhile. */
 	deliver_events(e);

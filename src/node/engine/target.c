@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Target QPs of XRC that another process may have: the program's calls ask for them by mail
- * (mail.c) and wait for the answer, with the engine's lock given up meanwhile.
+ * (xrc.c) and wait for the answer, with the engine's lock given up meanwhile.
  */
 #include "node/engine/priv.h"
 

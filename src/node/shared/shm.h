@@ -233,8 +233,7 @@ struct vb_cnp_bell {
 	uint32_t qpn; /* the QP of the last CNP */
 };
 
-/* Where a process takes messages about XRC targets that several processes serve, see
- * node/engine/mail.c. */
+/* Where a process takes messages of others, see node/engine/mail.c. */
 struct vb_mailbox {
 	uint64_t token; /* of a wakeup endpoint (link/shm/wakeup.h); 0: it takes none */
 	uint32_t sent;  /* messages handed in, wraps: to look for them costs the reader nothing */
