@@ -145,6 +145,24 @@ struct vb_udp_doubt {
 	uint32_t damaged;
 };
 
+enum vb_udp_stray_state {
+	VB_UDP_STRAY_NONE,
+	VB_UDP_STRAY_KEPT,
+	VB_UDP_STRAY_DUE,  /* it goes before the packet at hand */
+	VB_UDP_STRAY_LENT, /* it was handed out with this call of recv */
+};
+
+/* The last packet whose identification was not believed. */
+struct vb_udp_stray {
+	enum vb_udp_stray_state state;
+	struct vb_path path;
+	struct vb_counters *counters;
+	struct vb_icrc_udp seen; /* with its identification */
+	vb_time heard;
+	uint32_t len; /* with its ICRC */
+	uint8_t pkt[VB_UDP_FRAME_MAX];
+};
+
 /* When an identification was heard, and how much else there is to believe. */
 struct vb_udp_heard {
 	vb_time now;
@@ -194,6 +212,7 @@ struct vb_udp_rx {
 	vb_time now, empty_at; /* of this call; of the last look at an empty socket */
 	struct vb_udp_doubt doubt;
 	struct vb_udp_senders senders;
+	struct vb_udp_stray stray;
 };
 
 struct vb_udp {
@@ -329,13 +348,40 @@ static inline void vb_udp_sender_heard(struct vb_udp_sender *s, uint16_t id, vb_
 	t->heard = now;
 }
 
+/* Whether a GSO batch belongs to a sender. */
+enum vb_udp_belief {
+	VB_UDP_REFUSED,
+	VB_UDP_BELIEVED,
+	VB_UDP_SKIPPED, /* it does, and numbers before it were used by others */
+};
+
 /* Whether a GSO batch whose ICRCs are right if it began with @id, flags and fragment offset @frag,
  * is the sender's. It is another than the expected one. */
-VB_COLD bool vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
-				    const struct vb_udp_heard *h);
+VB_COLD enum vb_udp_belief vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id,
+						  uint16_t frag, const struct vb_udp_heard *h);
+
+/* A counter may have advanced by @ahead, not 0, in the time @d of a sender that is at work. */
+VB_COLD bool vb_udp_sender_reaches(uint16_t ahead, vb_dur d);
 
 /* One more packet was damaged. */
 void vb_udp_doubt(struct vb_udp_doubt *d, vb_time now);
+
+/* stray.c */
+
+/* Begins a call of recv: the packet that was handed out is no longer needed, and one that waited in
+ * vain counts as damaged. */
+VB_COLD void vb_udp_stray_look(struct vb_udp *u);
+/* Keeps a packet of the GSO batch at hand, whose ICRC is right with @id and @frag. False: it
+ * cannot, and the packet is the caller's to count. */
+VB_COLD bool vb_udp_stray_keep(struct vb_udp *u, const uint8_t *pkt, uint32_t len, uint16_t id,
+			       uint16_t frag);
+/* The GSO batch at hand is believed, a packet of it with @id. The packet that is kept is due before
+ * it, or damaged, if it is of the same sender. */
+VB_COLD void vb_udp_stray_judge(struct vb_udp *u, uint16_t id, uint16_t frag, bool has_skipped);
+/* The packet was a damaged one. */
+VB_COLD void vb_udp_stray_drop(struct vb_udp *u);
+/* Hands out the packet that is due. It stays valid until the next call of recv. */
+VB_COLD void vb_udp_stray_take(struct vb_udp *u, struct vb_rx *out);
 
 /* tx.c, rx.c: the rows of struct vb_link_ops */
 uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);

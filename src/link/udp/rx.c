@@ -193,8 +193,12 @@ static void keep_sender(struct vb_udp_rx *rx)
 }
 
 /* The first packet of a GSO batch with a right ICRC, which had the expected identification. */
-static void hear_sender(struct vb_udp_rx *rx)
+static void hear_sender(struct vb_udp *u)
 {
+	struct vb_udp_rx *rx = &u->rx;
+
+	if (rx->stray.state != VB_UDP_STRAY_NONE)
+		vb_udp_stray_judge(u, rx->ip_id, VB_IPV4_DF, false);
 	rx->is_heard = true;
 	vb_udp_sender_heard(rx->origin.sender, rx->ip_id, rx->now);
 	keep_sender(rx);
@@ -210,16 +214,21 @@ VB_COLD static bool take_unexpected(struct vb_udp *u, uint32_t crc, uint8_t *pkt
 
 	if (solve_icrc(u, crc, pkt, len, id, frag)) {
 		uint16_t first = (uint16_t)(*id - rx->seg_no);
-		bool is_believed = vb_udp_sender_believes(o->sender, first, *frag, &h);
+		enum vb_udp_belief b = vb_udp_sender_believes(o->sender, first, *frag, &h);
 
 		keep_sender(rx);
-		if (is_believed) {
+		if (b != VB_UDP_REFUSED) {
+			vb_udp_stray_judge(u, *id, *frag, b == VB_UDP_SKIPPED);
 			rx->ip_id = first;
 			rx->is_heard = true;
 			vb_count(o->counters, VB_COUNTER_rx_ip_id_solved);
 			return true;
 		}
 		vb_count(o->counters, VB_COUNTER_rx_ip_id_refused);
+		if (vb_udp_stray_keep(u, pkt, len, *id, *frag)) {
+			vb_udp_doubt(&rx->doubt, rx->now);
+			return false;
+		}
 	}
 	vb_udp_doubt(&rx->doubt, rx->now);
 	vb_count(o->counters, VB_COUNTER_rx_icrc_encapsulated);
@@ -282,7 +291,7 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	crc = vb_icrc_packet(crc, pkt, len - VB_ICRC_LEN);
 	if (crc == vb_icrc_read(pkt + len - VB_ICRC_LEN)) {
 		if (!rx->is_heard)
-			hear_sender(rx);
+			hear_sender(u);
 	} else if (!take_unexpected(u, crc, pkt, len, &id, &frag)) {
 		rx->seg_no++;
 		return false;
@@ -293,6 +302,40 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	if (vb_udp_is_tapped(u))
 		tap_taken(u, out, id, frag);
 	return true;
+}
+
+/* Shows the packet at @out, which was not believed at first, to the tap: in front of the packet at
+ * hand where that one is shown later. */
+VB_COLD static void tap_stray(struct vb_udp *u, const struct vb_rx *out)
+{
+	struct vb_udp_rx *r = &u->rx;
+
+	if (r->tap_later && r->seen_cnt > 0 && r->seen_cnt < VB_UDP_SEEN_MAX) {
+		r->seen[r->seen_cnt] = r->seen[r->seen_cnt - 1];
+		r->seen[r->seen_cnt++ - 1] = r->stray.seen;
+	} else if (!r->tap_later) {
+		r->seen[0] = r->stray.seen;
+		r->seen_cnt = 1;
+		vb_udp_tap_received(&u->link, 0, out, 0);
+		r->seen_cnt = 0;
+	}
+}
+
+/* Puts the packet that was not believed before the packet at @out, if there is room for one more.
+ * Returns how many packets more there are. */
+VB_COLD static uint32_t insert_stray(struct vb_udp *u, struct vb_rx *out, uint32_t room,
+				     uint64_t *bytes)
+{
+	if (room == 0) {
+		vb_udp_stray_drop(u);
+		return 0;
+	}
+	out[1] = out[0];
+	vb_udp_stray_take(u, out);
+	*bytes += out->len + VB_ICRC_LEN;
+	if (vb_udp_is_tapped(u))
+		tap_stray(u, out);
+	return 1;
 }
 
 /* Takes packets of the GSO batch at hand, up to @cnt. */
@@ -307,6 +350,8 @@ static uint32_t take_batch(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 		if (take_packet(u, &out[n])) {
 			bytes += out[n].len + VB_ICRC_LEN;
 			n++;
+			if (rx->stray.state == VB_UDP_STRAY_DUE)
+				n += insert_stray(u, &out[n - 1], cnt - n, &bytes);
 		}
 	if (n == 0)
 		return 0;
@@ -351,6 +396,8 @@ uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time 
 
 	u->rx.now = now;
 	u->rx.seen_cnt = 0;
+	if (u->rx.stray.state != VB_UDP_STRAY_NONE)
+		vb_udp_stray_look(u);
 	n = take_filled(u, rx, cnt);
 	/* Buffers may be filled again only when no packet of them is being handed out. A flood of
 	 * garbage ends the call without a packet; the descriptor stays readable. */

@@ -172,24 +172,33 @@ static bool confirms_stray(struct vb_udp_sender *s, uint16_t id, uint16_t frag, 
 	return false;
 }
 
-bool vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
-			    const struct vb_udp_heard *h)
+bool vb_udp_sender_reaches(uint16_t ahead, vb_dur d)
+{
+	return ahead != 0 && d < ANYWHERE_NS && ahead <= NEAR + d / ADVANCE_NS;
+}
+
+enum vb_udp_belief vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
+					  const struct vb_udp_heard *h)
 {
 	bool is_doubted = is_doubtful(h->doubt, h->now), is_live;
 	int near = track_near(s, id, frag);
 
 	if (near >= 0) {
 		track_follow(s, (uint32_t)near, id, h->now);
-		return true;
+		return VB_UDP_BELIEVED;
 	}
 	is_live = is_predictable(s) && vb_time_since(s->track[0].heard, h->now) < ANYWHERE_NS;
 	if (is_live && !is_doubted && frag == s->track[0].frag &&
 	    track_reach(s, id, time_unheard(s, h), h->now))
-		return true;
-	if ((is_live || is_doubted) && !confirms_stray(s, id, frag, is_live, h->now))
-		return false;
+		return VB_UDP_SKIPPED;
+	if (!is_live && !is_doubted) {
+		track_begin(s, id, frag, h->now);
+		return VB_UDP_BELIEVED;
+	}
+	if (!confirms_stray(s, id, frag, is_live, h->now))
+		return VB_UDP_REFUSED;
 	track_begin(s, id, frag, h->now);
-	return true;
+	return VB_UDP_SKIPPED;
 }
 
 void vb_udp_sender_begin(struct vb_udp_sender *s, uint16_t id, vb_time now)
