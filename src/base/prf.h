@@ -11,6 +11,7 @@
 /* The purposes that numbers are drawn for; each has its own numbers. */
 enum vb_prf_domain {
 	VB_PRF_KEY = 1,
+	VB_PRF_WAKEUP, /* the name of a wakeup endpoint, link/shm/wakeup.h */
 };
 
 static inline uint64_t vb_prf_rotl(uint64_t x, unsigned n)

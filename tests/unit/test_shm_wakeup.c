@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The wakeup endpoint of a slot: rings that are handed in, strangers who send there, and a queue
  * that is full. */
+#include "base/prf.h"
 #include "deny.h"
 #include "shm_world.h"
 
@@ -43,7 +44,7 @@ static void wakeup__brings_one_descriptor(void **state)
 		struct cmsghdr align;
 	} control;
 	char bytes[256];
-	struct iovec iov = {bytes, sizeof bytes};
+	struct iovec iov = {bytes, sizeof bytes}; /* its token, and the wakeup */
 	struct msghdr m = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = control.buf,
@@ -124,8 +125,8 @@ static void send__endpoint_is_full(void **state)
 	close(stranger);
 }
 
-/* A stranger who keeps the queue full has the owner asked to empty it, and costs the ring at worst:
- * packets go by UDP then. */
+/* A process of this user that keeps the queue full has the owner asked to empty it, and costs the
+ * ring at worst: packets go by UDP then. */
 static void send__endpoint_stays_full(void **state)
 {
 	struct fixture *f = *state;
@@ -177,7 +178,7 @@ static uint32_t open_fds_of_this_process(void)
 	return cnt;
 }
 
-/* More descriptors than anybody asked for are not kept: a stranger could use up all there are. */
+/* More descriptors than anybody asked for are not kept: they could use up all there are. */
 static void wakeup__descriptors_without_need(void **state)
 {
 	struct fixture *f = *state;
@@ -188,15 +189,16 @@ static void wakeup__descriptors_without_need(void **state)
 	uint64_t token;
 	int fd = vb_wakeup_open(&token), two[2] = {fd, fd};
 	struct vb_wakeup_msg k = {.magic = WAKEUP_MAGIC, .kind = VB_WAKEUP_RING, .slot = OTHER};
-	struct iovec iov = {&k, sizeof k};
+	uint64_t at = w.wakeup[SLOT].token;
+	struct iovec part[] = {{&at, sizeof at}, {&k, sizeof k}};
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int len = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "verbena/shm/%016llx",
-			   (unsigned long long)w.wakeup[SLOT].token);
+			   (unsigned long long)vb_prf(at, VB_PRF_WAKEUP, 0));
 	struct msghdr m = {
 	    .msg_name = &a,
 	    .msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len),
-	    .msg_iov = &iov,
-	    .msg_iovlen = 1,
+	    .msg_iov = part,
+	    .msg_iovlen = 2,
 	    .msg_control = control.buf,
 	    .msg_controllen = sizeof control.buf};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
@@ -208,7 +210,7 @@ static void wakeup__descriptors_without_need(void **state)
 	memcpy(CMSG_DATA(c), two, sizeof two);
 	for (uint32_t i = 0; i < 5; i++) {
 		k.magic = WAKEUP_MAGIC + i % 2; /* and none with what is no wakeup at all */
-		assert_int_equal(sendmsg(fd, &m, 0), sizeof k);
+		assert_int_equal(sendmsg(fd, &m, 0), sizeof at + sizeof k);
 		w.wakeup[SLOT].rings++;
 		assert_int_equal(recv_all(f, 64), 0);
 	}

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wakeup endpoints, see wakeup.h. unix(7): SO_PASSCRED, SCM_RIGHTS, abstract addresses */
+/* Wakeup endpoints, see wakeup.h. unix(7): SO_PASSCRED, SCM_RIGHTS, abstract addresses; socket(7):
+ * SO_ATTACH_FILTER */
 #include "link/shm/wakeup.h"
 
+#include "base/prf.h"
+
+#include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,13 +31,37 @@ union wakeup_control {
 	struct cmsghdr align;
 };
 
+/* Everybody can read the name in /proc/net/unix, and nobody can tell the token from it. */
 static socklen_t endpoint_address(struct sockaddr_un *a, uint64_t token)
 {
 	int n;
 
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "verbena/shm/%016" PRIx64, token);
+	n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "verbena/shm/%016" PRIx64,
+		     vb_prf(token, VB_PRF_WAKEUP, 0));
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/*
+ * The kernel drops each message that does not begin with the token while its sender sends it: a
+ * stranger fills no queue, wakes nobody, and leaves no descriptor whose close() takes long (a
+ * socket with SO_LINGER).
+ */
+static int refuse_strangers(int fd, uint64_t token)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX), BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog prog = {sizeof code / sizeof code[0], code};
+	uint32_t word[2];
+
+	/* A filter reads words in network order. */
+	memcpy(word, &token, sizeof word);
+	code[1].k = be32toh(word[0]);
+	code[3].k = be32toh(word[1]);
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog);
 }
 
 int vb_wakeup_open(uint64_t *token)
@@ -49,7 +79,7 @@ int vb_wakeup_open(uint64_t *token)
 	*token |= 1; /* never 0 */
 	len = endpoint_address(&a, *token);
 	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) ||
-	    bind(fd, (struct sockaddr *)&a, len)) {
+	    refuse_strangers(fd, *token) || bind(fd, (struct sockaddr *)&a, len)) {
 		rc = -errno;
 		close(fd);
 		return rc;
@@ -65,8 +95,8 @@ int vb_wakeup_notify(int fd, uint64_t token, enum vb_wakeup_kind kind, uint8_t s
 	    .magic = WAKEUP_MAGIC, .kind = kind, .slot = slot, .token = own_token};
 	union wakeup_control control = {.buf = {0}};
 	struct sockaddr_un a;
-	struct iovec iov = {.iov_base = &k, .iov_len = sizeof k};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_name = &a};
+	struct iovec part[] = {{&token, sizeof token}, {&k, sizeof k}};
+	struct msghdr m = {.msg_iov = part, .msg_iovlen = 2, .msg_name = &a};
 
 	m.msg_namelen = endpoint_address(&a, token);
 	if (mem_fd >= 0) {
@@ -121,13 +151,15 @@ static uid_t read_control(struct msghdr *m, int *mem_fd)
 	return user;
 }
 
-/* The next datagram: its length, or 0 if it is not whole; negative: there is none. */
+/* The next datagram behind its token: its length, or 0 if it is not whole; negative: there is none.
+ */
 static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd, uid_t *user)
 {
 	union wakeup_control control;
-	struct iovec iov = {.iov_base = buf, .iov_len = size};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
+	uint64_t token;
+	struct iovec part[] = {{&token, sizeof token}, {buf, size}};
+	struct msghdr m = {.msg_iov = part,
+			   .msg_iovlen = 2,
 			   .msg_control = control.buf,
 			   .msg_controllen = sizeof control.buf};
 	long n = syscall(SYS_recvmsg, fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -135,7 +167,7 @@ static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd, uid_t 
 	if (n < 0)
 		return -1;
 	*user = read_control(&m, mem_fd);
-	return m.msg_flags & MSG_TRUNC ? 0 : n;
+	return m.msg_flags & MSG_TRUNC ? 0 : n - (long)sizeof token;
 }
 
 bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd)
@@ -146,7 +178,7 @@ bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd)
 
 		if (n < 0)
 			return false;
-		/* Anybody may wake: the message has done so already. */
+		/* A wakeup of anybody is taken: it has woken already. */
 		if (n == (long)sizeof *k && k->magic == WAKEUP_MAGIC && k->slot < 256 &&
 		    (k->kind == VB_WAKEUP_WAKE || user == geteuid()))
 			return true;
@@ -175,10 +207,12 @@ size_t vb_wakeup_receive(int fd, void *buf, size_t size)
 
 int vb_wakeup_send(int fd, uint64_t token, const struct iovec *part, size_t cnt)
 {
+	struct iovec all[1 + VB_WAKEUP_PARTS] = {{&token, sizeof token}};
 	struct sockaddr_un a;
-	struct msghdr m = {
-	    .msg_iov = (struct iovec *)(uintptr_t)part, .msg_iovlen = cnt, .msg_name = &a};
+	struct msghdr m = {.msg_iov = all, .msg_iovlen = 1 + cnt, .msg_name = &a};
 
+	assert(cnt <= VB_WAKEUP_PARTS);
+	memcpy(all + 1, part, cnt * sizeof *part);
 	m.msg_namelen = endpoint_address(&a, token);
 	return syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }

@@ -3,10 +3,11 @@
  * How processes of one host get rings to each other, and wake each other.
  *
  * Each process that takes packets by shared memory has a wakeup endpoint: a datagram socket in the
- * abstract namespace, named by a random token, which it shows in memory that all processes of the
- * host share. A process that wants to send makes a ring and hands it in at the wakeup endpoint. A
- * slot's next owner has another token, so nobody takes it for the last one. No third process is
- * needed for any of it. unix(7)
+ * abstract namespace, which belongs to a random token that the process shows in memory that all
+ * processes of the host, of one user, share. The name of the socket follows from the token, and
+ * each message begins with it: the kernel drops any other one. A process that wants to send makes a
+ * ring and hands it in at the wakeup endpoint. A slot's next owner has another token, so nobody
+ * takes it for the last one. No third process is needed for any of it. unix(7)
  *
  * A reader that is about to sleep says so in `asleep`, and then looks at its rings once more; a
  * writer writes to its ring, and then looks at `asleep`. Both in one total order, so that at least
@@ -70,6 +71,7 @@ bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd);
  * Wakeup endpoints take other datagrams as well, where those who meet there have agreed on them.
  * Sends @cnt parts in one; the errors of vb_wakeup_notify(), and -EMSGSIZE.
  */
+#define VB_WAKEUP_PARTS 2 /* at most */
 int vb_wakeup_send(int fd, uint64_t token, const struct iovec *part, size_t cnt);
 /* The next datagram from a process of the same user, which fits into @size. 0: there is none. */
 size_t vb_wakeup_receive(int fd, void *buf, size_t size);

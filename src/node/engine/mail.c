@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages from one engine of the host to another: about XRC domains of several processes (xrc.c),
- * and packets that came to the wrong process (misrouted.c). Each process has a mailbox, a datagram
- * socket named by a random token that it shows in host memory, by slot. No message can come from
- * the wire, and the kernel names the user of each sender. The next owner of a slot has another
- * token, so nobody takes it for the last one.
+ * and packets that came to the wrong process (misrouted.c). Each process has a mailbox, a wakeup
+ * endpoint (link/shm/wakeup.h) whose random token it shows in host memory, by slot. No message can
+ * come from the wire, nor from a sender that does not know the token, and the kernel names the user
+ * of each sender. The next owner of a slot has another token, so nobody takes it for the last one.
  */
 #include "node/engine/priv.h"
 

@@ -359,7 +359,7 @@ enum vb_sleep_saw {
 	VB_SLEEP_PROGRAM = 16, /* a descriptor of the program's */
 	VB_SLEEP_TIMER = 32,   /* something is due */
 	VB_SLEEP_BROKER = 64,  /* a message of the broker */
-	VB_SLEEP_MAIL = 128    /* a message about XRC targets */
+	VB_SLEEP_MAIL = 128    /* messages of other engines: mail.c */
 };
 
 /* Sets of signals as the kernel has them, 64. Signals of faults are never blocked: the guard of
