@@ -268,18 +268,21 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 	struct vb_counters *c = vb_port_counters(h, rx->path->port);
 	struct vb_hdr hdr;
 	enum vb_verdict v = vb_hdr_parse(&hdr, rx->pkt, rx->avail, rx->len);
+	bool is_own = hdr.dqpn % h->cfg.qpn_stride == h->cfg.qpn_base % h->cfg.qpn_stride;
 
 	if (v == VB_VERDICT_OK) {
 		struct vb_qp *qp = packet_qp(h, rx->path->port, hdr.dqpn);
 
-		if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE &&
-		    is_marked(&hdr, rx->path))
-			vb_count(c, VB_COUNTER_np_ecn_marked_roce_packets);
 		v = qp                             ? vb_qp_deliver(qp, &hdr, rx, now)
 		    : hdr.dqpn == VB_QPN_MULTICAST ? vb_mcast_deliver(h, &hdr, rx, now)
 						   : VB_VERDICT_QPN;
+		/* A misrouted packet is counted where it is for. */
+		if ((v != VB_VERDICT_QPN || is_own) &&
+		    (rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE &&
+		    is_marked(&hdr, rx->path))
+			vb_count(c, VB_COUNTER_np_ecn_marked_roce_packets);
 	}
-	count_verdict(c, v, hdr.dqpn % h->cfg.qpn_stride == h->cfg.qpn_base % h->cfg.qpn_stride);
+	count_verdict(c, v, is_own);
 	if (v == VB_VERDICT_PKEY || v == VB_VERDICT_QKEY)
 		note_verdict(h, v, &hdr, rx->path);
 	vb_trace(&h->cfg.trace, VB_TRACE_PACKET_RECEIVED, hdr.dqpn, now, hdr.opcode, hdr.psn.v,

@@ -202,6 +202,24 @@ static void hand_on__in_several_messages(void **state)
 	assert_int_equal(handed_on(), 42);
 }
 
+/* A packet with CE is counted once, by the process that it is for. */
+static void hand_on__marks_are_counted_once(void **state)
+{
+	struct vb_qp *qp = datagram_qp(&there, 1);
+	struct datagram d;
+
+	(void)state;
+	datagram_make(&d, vb_qp_number(qp), 8, 0);
+	d.path.traffic_class |= VB_ECN_CE;
+	assert_int_equal(vb_hca_handle_packet(here.env.hca, &d.rx, 0), VB_VERDICT_QPN);
+	vb_engine_keep_misrouted(&here.engine, &d.rx);
+	vb_engine_hand_on(&here.engine);
+	assert_int_equal(vb_engine_run_mail(&there.engine, 0), 1);
+	assert_int_equal(here.env.counters.v[VB_COUNTER_rx_misrouted], 1);
+	assert_int_equal(here.env.counters.v[VB_COUNTER_np_ecn_marked_roce_packets], 0);
+	assert_int_equal(there.env.counters.v[VB_COUNTER_np_ecn_marked_roce_packets], 1);
+}
+
 /* Packets that the mailbox has no room for are lost, and not counted as handed on. */
 static void hand_on__to_a_full_mailbox(void **state)
 {
@@ -368,8 +386,10 @@ static void batch__with_a_damaged_qpn_in_front(void **state)
 	/* The progress thread hands them on: this program makes no call. */
 	peer_meet(&p);
 	c = &p.e->broker.shm->counters[peer_path(&p).port];
+	vb_engine_lock(p.e); /* the step that has sent them counts them, too */
 	assert_int_equal(c->v[VB_COUNTER_rx_misrouted], PACKETS);
 	assert_int_equal(c->v[VB_COUNTER_rx_handed_on], PACKETS);
+	vb_engine_unlock(p.e);
 	peer_close(&p);
 	close(pair[0]);
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -384,6 +404,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(hand_on__to_the_process_of_the_qpn, nodes_open,
 					    nodes_close),
 	    cmocka_unit_test_setup_teardown(hand_on__in_several_messages, nodes_open, nodes_close),
+	    cmocka_unit_test_setup_teardown(hand_on__marks_are_counted_once, nodes_open,
+					    nodes_close),
 	    cmocka_unit_test_setup_teardown(hand_on__to_a_full_mailbox, nodes_open, nodes_close),
 	    cmocka_unit_test_setup_teardown(keep__only_for_other_processes, nodes_open,
 					    nodes_close),

@@ -452,6 +452,14 @@ static int engine_plug(struct vb_engine *e, char *why, size_t why_size)
 	return err;
 }
 
+/* The progress thread runs already, and makes the mailbox where it is missing. */
+static void open_mail(struct vb_engine *e)
+{
+	vb_lock_take(&e->lock);
+	(void)vb_engine_open_mail(e);
+	vb_lock_drop(&e->lock);
+}
+
 static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 {
 	forks_broker = true;
@@ -474,7 +482,7 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 		err = vb_error_hint(why, why_size, err, "cannot set up the progress thread");
 	/* Without a mailbox, packets that came to another process are lost, as on any network. */
 	else if (!e->broker.fabric)
-		(void)vb_engine_open_mail(e);
+		open_mail(e);
 	atomic_store(&e->alive, !err);
 	return err;
 }
