@@ -137,24 +137,6 @@ static void group__slot_behind_the_last(void **state)
 	}
 }
 
-/* The first QPNs of new slots have nothing to do with each other. */
-static void slot__qpns_begin_anywhere(void **state)
-{
-	struct vb_broker_client c[4];
-	uint32_t equal = 0, small = 0;
-
-	(void)state;
-	for (int i = 0; i < 4; i++) {
-		c[i] = client_connect();
-		equal += i > 0 && c[i].shm->qpn_next == c[i - 1].shm->qpn_next;
-		small += c[i].shm->qpn_next < 64;
-	}
-	assert_uint_in_range(equal, 0, 1);
-	assert_uint_in_range(small, 0, 2);
-	for (int i = 0; i < 4; i++)
-		vb_broker_disconnect(&c[i]);
-}
-
 static void count_packets(struct vb_broker_client *c)
 {
 	vb_count_add(&c->shm->counters[1], VB_COUNTER_port_xmit_packets, 1000);
@@ -507,7 +489,6 @@ int main(void)
 	    cmocka_unit_test(connect__broker_is_detached),
 	    cmocka_unit_test(connect__many_at_once),
 	    cmocka_unit_test(group__steers_by_low_byte_of_qpn),
-	    cmocka_unit_test(slot__qpns_begin_anywhere),
 	    cmocka_unit_test(slot__is_empty_for_its_next_owner),
 	    cmocka_unit_test(slot__packets_between_two_owners),
 	    cmocka_unit_test(group__slot_behind_the_last),

@@ -190,6 +190,22 @@ static void release__ends_the_qps_of_its_owner(void **state)
 	assert_int_equal(other->qp_entry[0].at, 9);
 }
 
+/* The first QPNs of new slots have nothing to do with each other, and are no small numbers. */
+static void take__qpns_begin_anywhere(void **state)
+{
+	uint32_t next[4], equal = 0, small = 0;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		next[i] = taken("new")->qpn_next;
+		small += next[i] < 64;
+		for (int k = 0; k < i; k++)
+			equal += next[i] == next[k];
+	}
+	assert_uint_in_range(equal, 0, 1);
+	assert_uint_in_range(small, 0, 2);
+}
+
 /* Numbers of QPs go round: 16 bits of them are a slot's own. */
 static void release__numbers_go_round(void **state)
 {
@@ -415,6 +431,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    T(init__says_what_it_is),
 	    T(take__the_lowest_free_one),
+	    T(take__qpns_begin_anywhere),
 	    T(release__gives_everything_back),
 	    T(release__keeps_the_trouble),
 	    T(release__ends_the_qps_of_its_owner),
