@@ -15,8 +15,7 @@
 /* The memory that the users share. */
 static struct {
 	struct vb_sysfs tree;
-	uint32_t ready, go, done, again, is_own;
-	uint64_t wakeup; /* the token of the victim's */
+	uint32_t ready, go, done;
 	pid_t stranger;
 } * common;
 
@@ -407,146 +406,15 @@ static void connect__the_port_is_a_strangers(void **state)
 	(void)user_end(stranger);
 }
 
-static void notify_and_send(void)
-{
-	struct iovec part = {(void *)(uintptr_t)usual, sizeof usual};
-	uint64_t token;
-	int fd = vb_wakeup_open(&token);
-
-	MUST(fd >= 0);
-	MUST(vb_wakeup_notify(fd, common->wakeup, VB_WAKEUP_RING, 5, token, fd) == 0);
-	MUST(vb_wakeup_send(fd, common->wakeup, &part, 1) == 0);
-}
-
-/* A datagram with a descriptor for each wakeup endpoint that /proc/net/unix tells of, none of which
- * knows what its messages begin with. */
-static void send_to_all_names(void)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {.buf = {0}};
-	int fd = socket(AF_UNIX, SOCK_DGRAM, 0), cnt = 0;
-	FILE *names = fopen("/proc/net/unix", "re");
-	char line[300], *name, bytes[64] = {0};
-	struct iovec part = {bytes, sizeof bytes};
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	struct msghdr m = {.msg_name = &a,
-			   .msg_iov = &part,
-			   .msg_iovlen = 1,
-			   .msg_control = control.buf,
-			   .msg_controllen = sizeof control.buf};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	MUST(names);
-	*c = (struct cmsghdr){
-	    .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
-	memcpy(CMSG_DATA(c), &fd, sizeof fd);
-	while (fgets(line, sizeof line, names)) {
-		if (!(name = strstr(line, "@verbena/shm/")))
-			continue;
-		name[strcspn(name, "\n")] = 0;
-		memcpy(a.sun_path + 1, name + 1, strlen(name + 1));
-		m.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
-		/* The name shows nothing of it. */
-		for (size_t len = 0; len <= sizeof bytes; len += 4) {
-			uint64_t token = strtoull(strrchr(name, '/') + 1, NULL, 16);
-
-			memcpy(bytes, &token, sizeof token);
-			part.iov_len = len;
-			MUST(sendmsg(fd, &m, MSG_DONTWAIT) == (ssize_t)len);
-		}
-		cnt++;
-	}
-	MUST(cnt == 1);
-	(void)fclose(names);
-}
-
-static void hear_of_own_alone(void)
-{
-	struct vb_wakeup_msg k;
-	int fd = vb_wakeup_open(&common->wakeup), mem_fd;
-	struct pollfd p = {fd, POLLIN, 0};
-
-	MUST(fd >= 0);
-	raise_flag(&common->ready);
-	await(&common->go);
-	MUST(poll(&p, 1, 0) == 0);
-	MUST(vb_wakeup_notify(fd, common->wakeup, VB_WAKEUP_WAKE, 5, 1, -1) == 0);
-	MUST(poll(&p, 1, 0) == 1 && vb_wakeup_take(fd, &k, &mem_fd));
-}
-
-/* Another user, who sees the names of wakeup endpoints, wakes nobody by them and leaves no
- * descriptor: to close one may take as long as its sender likes. */
-static void wakeup__names_are_not_enough(void **state)
-{
-	pid_t victim = user_start(VICTIM, hear_of_own_alone);
-
-	(void)state;
-	await(&common->ready);
-	assert_int_equal(user_run(STRANGER, send_to_all_names), 0);
-	raise_flag(&common->go);
-	assert_int_equal(user_end(victim), 0);
-}
-
-/* Answers what a stranger and what a process of its own user have left at its wakeup endpoint. */
-static void take_wakeups(void)
-{
-	char text[sizeof usual + 1];
-	struct vb_wakeup_msg k;
-	int fd = vb_wakeup_open(&common->wakeup), mem_fd;
-
-	MUST(fd >= 0);
-	raise_flag(&common->ready);
-	await(&common->go);
-	if (common->is_own) {
-		MUST(vb_wakeup_take(fd, &k, &mem_fd) && k.kind == VB_WAKEUP_RING && mem_fd >= 0);
-		MUST(vb_wakeup_receive(fd, text, sizeof text) == sizeof usual);
-	} else {
-		MUST(!vb_wakeup_take(fd, &k, &mem_fd));
-		raise_flag(&common->done); /* once more: the answer has taken what was sent, too */
-		await(&common->again);
-		MUST(vb_wakeup_receive(fd, text, sizeof text) == 0);
-	}
-}
-
-/* Rings and messages of another user are not taken, were it to know the wakeup endpoint's token. */
-static void wakeup__of_another_user(void **state)
-{
-	(void)state;
-	for (uint32_t own = 0; own < 2; own++) {
-		unsigned who = own ? VICTIM : STRANGER;
-		pid_t victim;
-
-		memset(common, 0, sizeof *common);
-		common->is_own = own;
-		victim = user_start(VICTIM, take_wakeups);
-		await(&common->ready);
-		assert_int_equal(user_run(who, notify_and_send), 0);
-		raise_flag(&common->go);
-		if (!own) {
-			await(&common->done);
-			assert_int_equal(user_run(who, notify_and_send), 0);
-			raise_flag(&common->again);
-		}
-		assert_int_equal(user_end(victim), 0);
-	}
-}
-
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    T(replace__the_name_cannot_be_won),
-	    T(init__the_names_are_taken),
-	    T(init__a_folder_of_another_and_one_for_all),
-	    T(publish__a_fifo_is_not_waited_for),
-	    T(settings__a_strangers_tree_changes_none),
-	    T(connect__the_name_is_taken),
+	    T(replace__the_name_cannot_be_won),           T(init__the_names_are_taken),
+	    T(init__a_folder_of_another_and_one_for_all), T(publish__a_fifo_is_not_waited_for),
+	    T(settings__a_strangers_tree_changes_none),   T(connect__the_name_is_taken),
 	    T(connect__the_port_is_a_strangers),
-	    T(wakeup__of_another_user),
-	    T(wakeup__names_are_not_enough),
 	};
 
 	(void)argc;

@@ -64,9 +64,20 @@ static void turn_away(struct vb_broker *b)
 		m.status =
 		    vb_error_hint(m.text, sizeof m.text, -EMFILE, "the broker cannot serve more");
 		(void)vb_fds_send(sock, &m, sizeof m, NULL);
-		close(sock);
+		vb_stranger_close(sock); /* nobody has asked whose it is */
 	}
 	b->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void refuse_stranger(int sock)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.status = -EACCES;
+	snprintf(m.text, sizeof m.text, "this broker serves another user");
+	(void)vb_fds_send(sock, &m, sizeof m, NULL);
+	vb_stranger_close(sock);
 }
 
 void vb_conn_accept(struct vb_broker *b, vb_time now)
@@ -84,15 +95,17 @@ void vb_conn_accept(struct vb_broker *b, vb_time now)
 		close(sock);
 		return;
 	}
+	if (cred.uid != geteuid() && cred.uid != 0) {
+		refuse_stranger(sock);
+		return;
+	}
 	struct vb_conn *c = vb_conn_new(b, sock, cred.pid);
 	if (!c) {
 		close(sock);
 		return;
 	}
 	c->since = now;
-	if (cred.uid != geteuid() && cred.uid != 0)
-		refuse_conn(b, c, -EACCES, "this broker serves another user");
-	else if (vb_broker_watch(b, sock, VB_SOURCE_CONN, (uint32_t)(c - b->conn)))
+	if (vb_broker_watch(b, sock, VB_SOURCE_CONN, (uint32_t)(c - b->conn)))
 		refuse_conn(b, c, -ENOMEM, "the broker is out of kernel memory");
 }
 

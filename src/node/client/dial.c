@@ -80,7 +80,7 @@ int vb_broker_connect_once(char *why, size_t why_size)
 		snprintf(why, why_size,
 			 "the socket '@%s' is not your broker's but a process of user %u; end that",
 			 a.sun_path + 1, (unsigned)cred.uid);
-		close(sock);
+		vb_stranger_close(sock);
 		return -EACCES;
 	}
 	return sock;

@@ -150,6 +150,13 @@ ssize_t vb_fds_recv(int sock, void *data, size_t len, struct vb_fds *fds, int fl
 
 void vb_fds_close(struct vb_fds *fds);
 
+/*
+ * Closes @sock, which a process of another user has the other end of. Descriptors may wait in it,
+ * whose close takes as long as that user likes: a TCP socket with SO_LINGER. So the last who has
+ * @sock is a process that ends, for then the kernel waits for nothing. socket(7), unix(7)
+ */
+void vb_stranger_close(int sock);
+
 /* Receives one message. 1: there is one, 0: the other side closed, else a negative errno; -EPROTO:
  * not a message of this version. */
 int vb_broker_msg_recv(int sock, struct vb_broker_msg *m, struct vb_fds *fds, int flags);

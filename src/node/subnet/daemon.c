@@ -382,7 +382,7 @@ static void conn_begin(struct vb_subnet_daemon *d)
 	c = calloc(1, sizeof *c);
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid()) {
 		free(c);
-		close(fd);
+		vb_stranger_close(fd);
 		return;
 	}
 	c->watch = (struct vb_watch){VB_WATCH_CONN, fd};
