@@ -16,8 +16,8 @@ static struct {
 	uint64_t wakeup; /* the token of the victim's */
 } * common;
 
-/* What processes of one user send to each other here. */
-static char usual[128] = "mail";
+/* A message of one process to another. */
+static char mail[128] = "mail";
 
 /* A child checks without cmocka, whose jump back is to the parent's code. */
 #define MUST(what)                                                                                 \
@@ -113,7 +113,7 @@ static void connect__a_strangers_descriptor_holds_up_nobody(void **state)
 
 static void notify_and_send(void)
 {
-	struct iovec part = {(void *)(uintptr_t)usual, sizeof usual};
+	struct iovec part = {(void *)(uintptr_t)mail, sizeof mail};
 	uint64_t token;
 	int fd = vb_wakeup_open(&token);
 
@@ -196,7 +196,7 @@ static void wakeup__names_are_not_enough(void **state)
 /* Answers what a stranger and what a process of its own user have left at its wakeup endpoint. */
 static void take_wakeups(void)
 {
-	char text[sizeof usual + 1];
+	char text[sizeof mail + 1];
 	struct vb_wakeup_msg k;
 	int fd = vb_wakeup_open(&common->wakeup), mem_fd;
 
@@ -205,7 +205,7 @@ static void take_wakeups(void)
 	await(&common->go);
 	if (common->is_own) {
 		MUST(vb_wakeup_take(fd, &k, &mem_fd) && k.kind == VB_WAKEUP_RING && mem_fd >= 0);
-		MUST(vb_wakeup_receive(fd, text, sizeof text) == sizeof usual);
+		MUST(vb_wakeup_receive(fd, text, sizeof text) == sizeof mail);
 	} else {
 		MUST(!vb_wakeup_take(fd, &k, &mem_fd));
 		raise_flag(&common->done); /* once more: the answer has taken what was sent, too */
