@@ -213,7 +213,7 @@ _verbena()
 			COMPREPLY=($(compgen -W 'all rate inflight window cc-rate cc-target alpha rtt queue marks pauses drops utilisation cnps' -- "$cur"))
 			return
 			;;
-		-o | --out)
+		-o | --out | --figures)
 			_filedir -d
 			return
 			;;
@@ -223,7 +223,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--every --explain --flows --jobs --out --pcap --png --ports --replay --report --series --svg --trace --wqe --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--every --explain --figures --flows --jobs --out --pcap --png --ports --replay --report --series --svg --trace --wqe --help' -- "$cur"))
 		else
 			_filedir '@(yaml|yml)'
 		fi
@@ -245,7 +245,7 @@ _verbena()
 				slowdown_p99_milli resent timeouts dropped marked paused_ns depth_max_bytes' -- "$cur"))
 			return
 			;;
-		-o | --out)
+		-o | --out | --figures)
 			_filedir -d
 			return
 			;;
@@ -255,7 +255,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--grid --list --seeds --out --jobs --x --y --quiet --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--grid --list --seeds --out --jobs --x --y --figures --quiet --help' -- "$cur"))
 		else
 			_filedir '@(yaml|yml)'
 		fi

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of several charts (export/chart.h), with room for what their lines show. */
+/* Figures of several charts (export/chart/chart.h), with room for what their lines show. */
 #ifndef VB_BENCH_PLOT_H
 #define VB_BENCH_PLOT_H
 
-#include "export/chart.h"
+#include "export/chart/chart.h"
 
 #define PLOT_CHARTS 6u
 #define PLOT_LINES 8u

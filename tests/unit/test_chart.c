@@ -2,7 +2,7 @@
 /* Charts: what stands in the SVG, whatever the values and texts are. */
 #include "cmocka_env.h"
 
-#include "export/chart.h"
+#include "export/chart/chart.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static void chart_write__dots_with_ranges_over_marks(void **state)
 	    .name = "", .x = x, .y = y, .lo = lo, .hi = hi, .cnt = 2};
 	const struct vb_chart c = {.title = "t",
 				   .style = VB_CHART_DOTTED,
-				   .x = {"x", "", false, marks, 3},
+				   .x = {.name = "x", .unit = "", .mark = marks, .mark_cnt = 3},
 				   .y = {.name = "y", .unit = ""},
 				   .line = &line,
 				   .line_cnt = 1};

@@ -3,7 +3,7 @@
  * are. export/fabric/drawing.h */
 #include "drawing_env.h"
 
-#include "export/png.h"
+#include "export/painter.h"
 
 #include <math.h>
 
@@ -187,7 +187,7 @@ static void svg__has_each_node_and_link(void **state)
 static void svg__is_drawn_by_others(void **state)
 {
 	struct vb_drawing g = drawing_of("torus:size=3x3,hosts=1");
-	struct vb_png *png;
+	struct vb_painter *png;
 	char why[128], *text, *picture = NULL;
 	size_t len = 0;
 	FILE *f;
@@ -195,16 +195,16 @@ static void svg__is_drawn_by_others(void **state)
 	(void)state;
 	assert_int_equal(vb_drawing_place(&g), 0);
 	text = svg_of(&g, VB_DRAWING_BY_RATE);
-	if (vb_png_open(&png, why, sizeof why) == 0) {
+	if (vb_painter_open(&png, why, sizeof why) == 0) {
 		f = open_memstream(&picture, &len);
 		assert_non_null(f);
-		assert_int_equal(
-		    vb_png_write(png, f, text, strlen(text), (uint32_t)g.width, (uint32_t)g.height),
-		    0);
+		assert_int_equal(vb_painter_png(png, f, text, strlen(text), (uint32_t)g.width,
+						(uint32_t)g.height),
+				 0);
 		assert_int_equal(fclose(f), 0);
 		assert_true(len > 1000);
 		free(picture);
-		vb_png_close(png);
+		vb_painter_close(png);
 	}
 	free(text);
 	drawing_end(&g);

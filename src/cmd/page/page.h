@@ -8,7 +8,7 @@
 #define VB_CMD_PAGE_PAGE_H
 
 #include "explain/explain.h"
-#include "export/chart.h"
+#include "export/chart/chart.h"
 #include "export/series.h"
 #include "export/step.h"
 

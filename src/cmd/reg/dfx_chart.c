@@ -3,7 +3,7 @@
 #include "cmd/reg/dfx.h"
 
 #include "core/cc/settings.h"
-#include "export/chart.h"
+#include "export/chart/chart.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -140,8 +140,13 @@ int vb_dfx_svg(FILE *f, const struct vb_dfx_window *w, const char *title)
 	const struct vb_chart_axis x = {.name = "time", .unit = "us"},
 				   y = {.name = "rate", .unit = "Mb/s"};
 	const struct vb_chart charts[] = {
-	    {title, VB_CHART_STEP, x, y, &rate, 1},
-	    {"Events", VB_CHART_POINTS, x, y, kinds, kind_cnt},
+	    {.title = title, .style = VB_CHART_STEP, .x = x, .y = y, .line = &rate, .line_cnt = 1},
+	    {.title = "Events",
+	     .style = VB_CHART_POINTS,
+	     .x = x,
+	     .y = y,
+	     .line = kinds,
+	     .line_cnt = kind_cnt},
 	};
 
 	return vb_chart_write(f, charts, 2);

@@ -14,7 +14,7 @@ static void name_host(const void *ctx, uint32_t id, char *name, size_t len)
 	snprintf(name, len, "host %u", id);
 }
 
-static void name_queue(const void *ctx, uint32_t id, char *name, size_t len)
+void vb_sim_name_queue(const void *ctx, uint32_t id, char *name, size_t len)
 {
 	const struct vb_scenario_run *run = ctx;
 	const struct vb_sim_topo_link *l = &run->topo.link[id / 2];
@@ -80,10 +80,12 @@ static int add_distributions(struct vb_page_charts *c, const struct vb_scenario_
 {
 	static const struct vb_chart kinds[2] = {
 	    {.title = "Flow completion time",
+	     .name = "fct-cdf",
 	     .style = VB_CHART_STEP,
 	     .x = {.name = "completion time", .unit = "µs", .is_log = true},
 	     .y = {.name = "share of flows", .unit = ""}},
 	    {.title = "Slow-down",
+	     .name = "slowdown-cdf",
 	     .style = VB_CHART_STEP,
 	     .x = {.name = "completion time over that in an empty network",
 		   .unit = "",
@@ -135,24 +137,28 @@ int vb_sim_charts_make(struct vb_sim_charts *c, const struct vb_scenario_run *ru
 {
 	static const struct vb_page_kind kinds[VB_WATCH_KIND_CNT] = {
 	    {{.title = "Arriving at hosts",
+	      .name = "rate",
 	      .x = {.name = "time", .unit = "µs"},
 	      .y = {.name = "rate", .unit = "Gb/s"}},
 	     VB_WATCH_RATE,
 	     1e9 / 8,
 	     name_host},
 	    {{.title = "Queues of switches",
+	      .name = "queue",
 	      .x = {.name = "time", .unit = "µs"},
 	      .y = {.name = "waiting", .unit = "kB"}},
 	     VB_WATCH_QUEUE,
 	     1e3,
-	     name_queue},
+	     vb_sim_name_queue},
 	    {{.title = "Sent and not acknowledged",
+	      .name = "window",
 	      .x = {.name = "time", .unit = "µs"},
 	      .y = {.name = "window", .unit = "PSNs"}},
 	     VB_WATCH_WINDOW,
 	     1,
 	     name_qp},
 	    {{.title = "Buffers of lanes at switches",
+	      .name = "buffer",
 	      .x = {.name = "time", .unit = "µs"},
 	      .y = {.name = "in use", .unit = "blocks"}},
 	     VB_WATCH_BUFFER,

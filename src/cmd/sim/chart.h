@@ -14,6 +14,8 @@ struct vb_sim_charts {
 /* Rates, queues, windows, completion times, slow-down. -ENOMEM; in any case to be freed. */
 int vb_sim_charts_make(struct vb_sim_charts *c, const struct vb_scenario_run *run,
 		       const struct vb_watch *w);
+/* The name of the queue of port @id of the struct vb_scenario_run @ctx in charts. */
+void vb_sim_name_queue(const void *ctx, uint32_t id, char *name, size_t len);
 void vb_sim_charts_free(struct vb_sim_charts *c);
 
 /* The page; @title is any text. 0 or a negative errno. */

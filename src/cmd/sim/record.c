@@ -131,6 +131,8 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
 
 	if (rec->watch)
 		vb_watch_packet(rec->watch, port, dir, pkt, now);
+	if (rec->depths)
+		rec->depths->has_moved = true;
 	if (rec->series)
 		vb_sim_series_packet(rec->series, port, dir, pkt, now);
 	if (!rec->pcap || port != rec->port)

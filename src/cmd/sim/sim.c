@@ -2,11 +2,10 @@
 /* `verbena sim`: runs a scenario in virtual time and says what came of it. */
 #include "cmd/sim/sim.h"
 #include "cmd/cmd.h"
-#include "cmd/sim/chart.h"
+#include "cmd/sim/figure/draw.h"
 #include "cmd/sim/options.h"
 #include "core/recover/settings.h"
 #include "export/file/whole_file.h"
-#include "export/png.h"
 #include "results/advance.h"
 #include "results/collectives.h"
 #include "results/lanes.h"
@@ -40,6 +39,7 @@ enum {
 	OPT_WQE,
 	OPT_SVG,
 	OPT_PNG,
+	OPT_FIGURES,
 	OPT_SERIES,
 	OPT_EVERY,
 	OPT_FLOWS,
@@ -62,6 +62,7 @@ static const struct vb_cmd_option options[] = {
 		 "show the queues of this QP at the end of the run, which TIME then is"},
     [OPT_SVG] = {0, "svg", "FILE", "write the charts as SVG"},
     [OPT_PNG] = {0, "png", "FILE", "write the charts as a picture"},
+    [OPT_FIGURES] = {0, "figures", "DIR", "write each figure for a paper, as SVG and PDF"},
     [OPT_SERIES] = {0, "series", "NAMES",
 		    "write these values over time to DIR as CSV, such as rate,queue; or all"},
     [OPT_EVERY] = {0, "every", "TIME", "the interval of series; 10us"},
@@ -73,7 +74,7 @@ static const struct vb_cmd_option options[] = {
 
 struct job {
 	const struct vb_cmd *cmd;
-	const char *path, *out, *trace, *pcap, *report, *explain, *wqe, *svg, *png;
+	const char *path, *out, *trace, *pcap, *explain, *wqe;
 	struct vb_sim_series_options series;
 	struct vb_story_ask ask;
 	struct vb_scenario sc;
@@ -83,8 +84,8 @@ struct job {
 	struct vb_sim_flows flows;
 	bool made_out, shows, shown;
 	double show_at; /* the next line about the progress */
-	struct vb_png *painter;
-	struct vb_sim_charts charts;
+	struct vb_sim_drawings drawings;
+	struct vb_depths depths;
 };
 
 static double seconds_now(void)
@@ -113,8 +114,7 @@ static int cannot_write(struct job *j, const char *path, int err)
 /* Finds before the run which outputs are not possible. Creates none of them yet. */
 static int check_files(struct job *j)
 {
-	const char *const path[] = {j->report, j->svg, j->png};
-	char rest, why[512];
+	char rest;
 
 	if (j->pcap && sscanf(j->pcap, "%" SCNu32 ".%" SCNu32 "%c", &j->record.node,
 			      &j->record.port_idx, &rest) != 2)
@@ -130,21 +130,9 @@ static int check_files(struct job *j)
 		return vb_cmd_usage(
 		    j->cmd, "--wqe is HOST.QPN or HOST.QPN@TIME, such as 0.1@20us, not \"%s\"",
 		    j->wqe);
-	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
-		int err = path[i] ? vb_whole_file_check(path[i]) : 0;
-
-		if (err)
-			return cannot_write(j, path[i], err);
-	}
-	if (j->png) {
-		int err = vb_png_open(&j->painter, why, sizeof why);
-
-		if (err) {
-			vb_cmd_error(j->cmd, "--png: %s", err == -ENOTSUP ? why : strerror(-err));
-			return 1;
-		}
-	}
-	if (j->report || j->explain || j->svg || j->png) {
+	if (vb_sim_drawings_check(&j->drawings))
+		return 1;
+	if (j->explain || vb_sim_drawings_any(&j->drawings)) {
 		j->record.watch = vb_watch_new();
 		if (!j->record.watch) {
 			vb_cmd_error(j->cmd, "no memory for the charts");
@@ -175,7 +163,7 @@ static int open_records(struct job *j)
 	}
 	if (j->trace && !(j->record.trace = fopen(j->trace, "w")))
 		return cannot_write(j, j->trace, -errno);
-	return 0;
+	return vb_sim_drawings_begin(&j->drawings);
 }
 
 static int open_capture(struct job *j)
@@ -235,8 +223,11 @@ static bool run_all(struct job *j)
 		more = false;
 	}
 	while (more) {
-		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
+		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++) {
+			if (j->record.depths)
+				vb_depths_reach(j->record.depths, vb_sim_next(j->run.sim));
 			more = vb_results_step(&j->run, j->record.series, j->sc.until);
+		}
 		if (more)
 			show_progress(j);
 	}
@@ -245,64 +236,11 @@ static bool run_all(struct job *j)
 	return !err && vb_results_end(&j->run, j->sc.until) == 0;
 }
 
-static int write_chart(struct job *j, FILE *to)
-{
-	char *svg = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&svg, &len);
-	int err = f ? vb_chart_write(f, j->charts.page.chart, j->charts.page.chart_cnt) : -errno;
-
-	if (f && fclose(f) != 0 && !err)
-		err = -errno;
-	if (!err)
-		err =
-		    vb_png_write(j->painter, to, svg, len, VB_CHART_WIDTH,
-				 vb_chart_heights(j->charts.page.chart, j->charts.page.chart_cnt));
-	free(svg);
-	return err;
-}
-
 static int draw_files(struct job *j, const struct vb_report *r)
 {
-	const char *const path[] = {j->report, j->svg, j->png}, *name = strrchr(j->path, '/');
+	const struct vb_sim_drawn drawn = {&j->sc, &j->run, r, j->record.watch, j->record.depths};
 
-	for (int i = 0; i < 3; i++) {
-		struct vb_whole_file w;
-		int err = path[i] ? vb_whole_file_begin(&w, path[i]) : 0;
-
-		if (!path[i])
-			continue;
-		if (err)
-			return cannot_write(j, path[i], err);
-		if (i == 0)
-			err = vb_sim_page_write(w.f, name ? name + 1 : j->path, &j->sc, &j->run, r,
-						j->record.watch, &j->charts);
-		else if (i == 1)
-			err = vb_chart_write(w.f, j->charts.page.chart, j->charts.page.chart_cnt);
-		else
-			err = write_chart(j, w.f);
-		err = vb_whole_file_end(&w, err);
-		if (err)
-			return cannot_write(j, path[i], err);
-	}
-	return 0;
-}
-
-static int draw_page(struct job *j, const struct vb_report *r)
-{
-	int err, status;
-
-	vb_watch_end(j->record.watch);
-	err = vb_watch_error(j->record.watch);
-	if (!err)
-		err = vb_sim_charts_make(&j->charts, &j->run, j->record.watch);
-	else
-		memset(&j->charts, 0, sizeof j->charts);
-	if (err)
-		vb_cmd_error(j->cmd, "no memory for the charts");
-	status = err ? 1 : draw_files(j, r);
-	vb_sim_charts_free(&j->charts);
-	return status;
+	return vb_sim_drawings_write(&j->drawings, &drawn);
 }
 
 static int explain_qps(struct job *j)
@@ -344,7 +282,7 @@ static int write_report(struct job *j, double seconds)
 	err = j->out ? vb_sim_write(j->out, &res, &r, path, sizeof path) : 0;
 	if (err)
 		return cannot_write(j, path, err);
-	if ((j->record.watch && (draw_page(j, &r) || explain_qps(j))) ||
+	if ((j->record.watch && (draw_files(j, &r) || explain_qps(j))) ||
 	    (j->wqe && vb_sim_queues_show(j->cmd, j->wqe, &j->run, &j->queues)))
 		return 1;
 	err = vb_cmd_finish(j->cmd);
@@ -430,6 +368,11 @@ static int run_job(struct job *j)
 	}
 	if (j->record.watch)
 		vb_watch_begin(j->record.watch, &j->run);
+	if (j->drawings.figures) {
+		j->depths.every = j->sc.record.every;
+		j->record.depths = &j->depths;
+		vb_depths_begin(&j->depths, &j->run);
+	}
 	if (j->out)
 		vb_sim_flows_begin(&j->flows, j->out, &j->run, j->record.series);
 	start = processor_seconds();
@@ -494,10 +437,11 @@ static int read_scenario(struct job *j, const char *path)
 static void take_record(struct job *j)
 {
 	const struct vb_record *r = &j->sc.record;
-	const char **const to[] = {&j->out, &j->trace, &j->pcap,   &j->report,
-				   &j->svg, &j->png,   &j->explain};
-	const char *const from[] = {r->out, r->trace, r->pcap,   r->report,
-				    r->svg, r->png,   r->explain};
+	struct vb_sim_drawings *d = &j->drawings;
+	const char **const to[] = {&j->out, &j->trace, &j->pcap,    &d->report,
+				   &d->svg, &d->png,   &d->figures, &j->explain};
+	const char *const from[] = {r->out, r->trace, r->pcap,    r->report,
+				    r->svg, r->png,   r->figures, r->explain};
 
 	for (size_t i = 0; i < sizeof to / sizeof to[0]; i++)
 		if (!*to[i] && from[i][0])
@@ -507,9 +451,8 @@ static void take_record(struct job *j)
 /* The parts of the run. Parts that run at once have no common order of events. */
 static int take_jobs(struct job *j, const char *jobs)
 {
-	const char *const ordered[] = {j->trace, j->pcap, j->report, j->explain,
-				       j->wqe,   j->svg,  j->png};
-	bool is_ordered = j->sc.record.series != 0;
+	const char *const ordered[] = {j->trace, j->pcap, j->explain, j->wqe};
+	bool is_ordered = j->sc.record.series != 0 || vb_sim_drawings_any(&j->drawings);
 	char rest;
 
 	if (!jobs)
@@ -524,7 +467,7 @@ static int take_jobs(struct job *j, const char *jobs)
 		return 0;
 	return vb_cmd_usage(j->cmd,
 			    "--jobs has no events in one order, as traces, captures, pages, "
-			    "charts, series, --explain and --wqe have them");
+			    "charts, figures, series, --explain and --wqe have them");
 }
 
 static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
@@ -543,9 +486,10 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 			    [OPT_OUT] = &j.out,
 			    [OPT_TRACE] = &j.trace,
 			    [OPT_PCAP] = &j.pcap,
-			    [OPT_REPORT] = &j.report,
-			    [OPT_SVG] = &j.svg,
-			    [OPT_PNG] = &j.png,
+			    [OPT_REPORT] = &j.drawings.report,
+			    [OPT_SVG] = &j.drawings.svg,
+			    [OPT_PNG] = &j.drawings.png,
+			    [OPT_FIGURES] = &j.drawings.figures,
 			    [OPT_EXPLAIN] = &j.explain,
 			    [OPT_WQE] = &j.wqe,
 			    [OPT_SERIES] = &j.series.series,
@@ -563,7 +507,8 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 	}
 	if (!path || optind != argc)
 		return vb_cmd_usage(cmd, "expected one scenario file");
-	j.path = path;
+	j.path = j.drawings.scenario = path;
+	j.drawings.cmd = cmd;
 	status = read_scenario(&j, path);
 	if (status)
 		return status;
@@ -581,7 +526,8 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 		status = open_records(&j);
 	if (!status)
 		status = run_job(&j);
-	vb_png_close(j.painter);
+	vb_sim_drawings_end(&j.drawings, status);
+	vb_depths_free(&j.depths);
 	vb_scenario_free(&j.sc);
 	return status;
 }

@@ -5,6 +5,7 @@
 #define VB_CMD_SIM_SIM_H
 
 #include "cmd/queues/queues.h"
+#include "cmd/sim/figure/depths.h"
 #include "cmd/sim/watch.h"
 #include "results/series/series.h"
 #include "scenario/scenario.h"
@@ -27,6 +28,7 @@ struct vb_sim_record {
 	FILE *pcap;
 	void *out;                    /* struct vb_pcapng */
 	struct vb_watch *watch;       /* for charts; NULL: none */
+	struct vb_depths *depths;     /* for figures; NULL: none */
 	struct vb_sim_series *series; /* as CSV; NULL: none */
 	struct vb_queues_log *queues; /* that are shown at the end; NULL: none */
 	struct vb_sim *sim;

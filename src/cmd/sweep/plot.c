@@ -1,39 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sweep.svg: one metric over one parameter, a line for each combination of the others, the mean
- * over seeds with the range they span. See sweep.h. */
-#include "cmd/sweep/sweep.h"
-#include "export/chart.h"
+/* One metric over one parameter: a line for each combination of the others, the mean over seeds
+ * with the range they span. sweep.svg is such a chart, and so are figures. See plot.h. */
+#include "cmd/sweep/plot.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_MAX 12u
 #define LOG_FROM 50.0 /* ratio that an axis spans before it is logarithmic */
 
-/* The values of a point with all its seeds. */
-struct spot {
-	uint32_t point; /* the first of its group */
-	uint32_t line;
-	double x, mean, lo, hi; /* not finite: no result */
-};
-
-struct plot {
-	const struct vb_sweep *s;
-	uint32_t x, metric, seeds;
-	bool is_number; /* else values stand side by side */
-	uint32_t spot_cnt, line_cnt, left_out;
-	struct spot *spot;
-	uint32_t first[LINES_MAX]; /* point of each line */
-	double *v;                 /* four columns of spot_cnt: x, mean, lo, hi */
-	struct vb_chart_mark *mark;
-	struct vb_chart_line line[LINES_MAX];
-	char name[LINES_MAX][200], title[200];
-};
-
-/* A number and its unit, as scenarios write them. */
-static bool to_number(const char *text, double *v)
+bool vb_sweep_number(const char *text, double *v)
 {
 	static const struct {
 		const char *name;
@@ -59,24 +36,24 @@ static bool to_number(const char *text, double *v)
 	return false;
 }
 
-static const char *value_of(const struct vb_sweep *s, uint32_t point, uint32_t column)
+const char *vb_sweep_value(const struct vb_sweep *s, uint32_t point, uint32_t column)
 {
 	const char *v = s->point[point].value[column];
 
 	return v ? v : "-";
 }
 
-static bool same_line(const struct plot *p, uint32_t a, uint32_t b)
+static bool same_line(const struct vb_sweep_plot *p, uint32_t a, uint32_t b)
 {
 	for (uint32_t k = 0; k < p->s->column_cnt; k++)
 		if (k != p->x && !vb_sweep_is_seed(p->s, k) &&
-		    strcmp(value_of(p->s, a, k), value_of(p->s, b, k)) != 0)
+		    strcmp(vb_sweep_value(p->s, a, k), vb_sweep_value(p->s, b, k)) != 0)
 			return false;
 	return true;
 }
 
 /* Mean and range over the seeds of a group. */
-static void measure_group(const struct plot *p, struct spot *at)
+static void measure_group(const struct vb_sweep_plot *p, struct vb_sweep_spot *at)
 {
 	double sum = 0, unit = vb_sweep_metric[p->metric].unit;
 	uint32_t have = 0;
@@ -98,30 +75,30 @@ static void measure_group(const struct plot *p, struct spot *at)
 	at->mean = have ? sum / have : NAN;
 }
 
-/* The line of point @i; LINES_MAX: there are enough. */
-static uint32_t line_of(struct plot *p, uint32_t i)
+/* The line of point @i; VB_SWEEP_LINES: there are enough. */
+static uint32_t line_of(struct vb_sweep_plot *p, uint32_t i)
 {
 	uint32_t k = 0;
 
 	while (k < p->line_cnt && !same_line(p, p->first[k], i))
 		k++;
-	if (k == p->line_cnt && k < LINES_MAX)
+	if (k == p->line_cnt && k < VB_SWEEP_LINES)
 		p->first[p->line_cnt++] = i;
 	return k;
 }
 
 /* Values that are no numbers stand one after the other, in the order of the points. */
-static double point_place(const struct plot *p, uint32_t point)
+static double point_place(const struct vb_sweep_plot *p, uint32_t point)
 {
-	const char *text = value_of(p->s, point, p->x);
+	const char *text = vb_sweep_value(p->s, point, p->x);
 	double next = 0, v;
 
 	if (p->is_number) {
-		(void)to_number(text, &v);
+		(void)vb_sweep_number(text, &v);
 		return v;
 	}
 	for (uint32_t i = 0; i < p->spot_cnt; i++) {
-		if (strcmp(value_of(p->s, p->spot[i].point, p->x), text) == 0)
+		if (strcmp(vb_sweep_value(p->s, p->spot[i].point, p->x), text) == 0)
 			return p->spot[i].x;
 		next = fmax(next, p->spot[i].x + 1);
 	}
@@ -130,7 +107,7 @@ static double point_place(const struct plot *p, uint32_t point)
 
 static int by_line(const void *va, const void *vb)
 {
-	const struct spot *a = va, *b = vb;
+	const struct vb_sweep_spot *a = va, *b = vb;
 
 	if (a->line != b->line)
 		return a->line < b->line ? -1 : 1;
@@ -144,17 +121,17 @@ static int by_place(const void *va, const void *vb)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-static void collect_spots(struct plot *p)
+static void collect_spots(struct vb_sweep_plot *p)
 {
 	double v;
 
 	p->is_number = true;
 	for (uint32_t i = 0; i < p->s->point_cnt && p->is_number; i += p->seeds)
-		p->is_number = to_number(value_of(p->s, i, p->x), &v);
+		p->is_number = vb_sweep_number(vb_sweep_value(p->s, i, p->x), &v);
 	for (uint32_t i = 0; i < p->s->point_cnt; i += p->seeds) {
-		struct spot at = {.point = i, .line = line_of(p, i)};
+		struct vb_sweep_spot at = {.point = i, .line = line_of(p, i)};
 
-		if (at.line == LINES_MAX) {
+		if (at.line == VB_SWEEP_LINES) {
 			p->left_out++;
 			continue;
 		}
@@ -164,13 +141,13 @@ static void collect_spots(struct plot *p)
 	}
 	qsort(p->spot, p->spot_cnt, sizeof p->spot[0], by_line);
 	for (uint32_t i = 0; i < p->spot_cnt; i++)
-		p->mark[i] = (struct vb_chart_mark){.at = p->spot[i].x,
-						    .text = value_of(p->s, p->spot[i].point, p->x)};
+		p->mark[i] = (struct vb_chart_mark){
+		    .at = p->spot[i].x, .text = vb_sweep_value(p->s, p->spot[i].point, p->x)};
 	qsort(p->mark, p->spot_cnt, sizeof p->mark[0], by_place);
 }
 
 /* The values particular to a line; none when it is the only one. */
-static void name_line(struct plot *p, uint32_t line)
+static void name_line(struct vb_sweep_plot *p, uint32_t line)
 {
 	char *name = p->name[line];
 	size_t at = 0, len = sizeof p->name[line];
@@ -180,18 +157,18 @@ static void name_line(struct plot *p, uint32_t line)
 			continue;
 
 		int n = snprintf(name + at, len - at, "%s%s=%s", at ? ", " : "", p->s->column[k],
-				 value_of(p->s, p->first[line], k));
+				 vb_sweep_value(p->s, p->first[line], k));
 
 		at += n > 0 ? (size_t)n : 0;
 	}
 }
 
-static void make_lines(struct plot *p)
+static void make_lines(struct vb_sweep_plot *p)
 {
 	uint32_t n = p->spot_cnt;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct spot *at = &p->spot[i];
+		const struct vb_sweep_spot *at = &p->spot[i];
 		struct vb_chart_line *l = &p->line[at->line];
 
 		p->v[i] = at->x;
@@ -210,7 +187,7 @@ static void make_lines(struct plot *p)
 }
 
 /* Values that span as much as to be logarithmic; some may be missing. */
-static bool is_wide(const struct plot *p)
+static bool is_wide(const struct vb_sweep_plot *p)
 {
 	double lo = INFINITY, hi = 0;
 
@@ -223,41 +200,37 @@ static bool is_wide(const struct plot *p)
 	return lo > 0 && hi >= LOG_FROM * lo;
 }
 
-static int write_svg(FILE *f, const struct vb_sweep *s, const void *what)
+static void make_chart(struct vb_sweep_plot *p)
 {
-	const struct plot *p = what;
-	struct vb_chart c = {
+	p->chart = (struct vb_chart){
 	    .title = p->title,
+	    .name = vb_sweep_metric[p->metric].name,
 	    .style = VB_CHART_DOTTED,
-	    .x = {.name = s->column_cnt ? s->column[p->x] : "",
+	    .x = {.name = p->s->column_cnt ? p->s->column[p->x] : "",
 		  .unit = "",
 		  .mark = p->mark,
 		  .mark_cnt = p->spot_cnt},
 	    .y = {.name = vb_sweep_metric[p->metric].text, .unit = "", .is_log = is_wide(p)},
 	    .line = p->line,
 	    .line_cnt = p->line_cnt};
-
-	c.x.is_log = p->is_number && p->spot_cnt && p->mark[0].at > 0 &&
-		     p->mark[p->spot_cnt - 1].at >= LOG_FROM * p->mark[0].at;
-	return vb_chart_write(f, &c, 1);
+	p->chart.x.is_log = p->is_number && p->spot_cnt && p->mark[0].at > 0 &&
+			    p->mark[p->spot_cnt - 1].at >= LOG_FROM * p->mark[0].at;
 }
 
-static bool has_values(const struct vb_sweep *s, uint32_t column)
+bool vb_sweep_varies(const struct vb_sweep *s, uint32_t column)
 {
 	for (uint32_t i = 1; i < s->point_cnt; i++)
-		if (strcmp(value_of(s, i, column), value_of(s, 0, column)) != 0)
+		if (strcmp(vb_sweep_value(s, i, column), vb_sweep_value(s, 0, column)) != 0)
 			return true;
 	return false;
 }
 
-/* The column of the axis; the first with several values, and the seed only when there is no other.
- */
-static uint32_t x_column(const struct vb_sweep *s, const char *x)
+uint32_t vb_sweep_x(const struct vb_sweep *s, const char *x)
 {
 	uint32_t k = 0;
 
 	for (; k < s->column_cnt; k++)
-		if (x ? strcmp(s->column[k], x) == 0 : has_values(s, k))
+		if (x ? strcmp(s->column[k], x) == 0 : vb_sweep_varies(s, k))
 			return k;
 	return x ? UINT32_MAX : 0;
 }
@@ -266,7 +239,7 @@ int vb_sweep_check_plot(const struct vb_sweep *s, const char *x, const char *y)
 {
 	uint32_t m = 0;
 
-	if (x_column(s, x) == UINT32_MAX)
+	if (vb_sweep_x(s, x) == UINT32_MAX)
 		return vb_cmd_usage(s->cmd, "--x %s is not swept", x);
 	while (vb_sweep_metric[m].name && strcmp(vb_sweep_metric[m].name, y) != 0)
 		m++;
@@ -279,7 +252,7 @@ int vb_sweep_check_plot(const struct vb_sweep *s, const char *x, const char *y)
 	return VB_EXIT_USAGE;
 }
 
-static void name_plot(struct plot *p)
+static void name_plot(struct vb_sweep_plot *p)
 {
 	const char *name = strrchr(p->s->path, '/');
 	int n = snprintf(p->title, sizeof p->title, "%s", name ? name + 1 : p->s->path);
@@ -290,37 +263,59 @@ static void name_plot(struct plot *p)
 				       ": mean of %u seeds, and their range", p->seeds);
 	if (p->left_out && at < sizeof p->title)
 		snprintf(p->title + at, sizeof p->title - at,
-			 "; the first %u lines, %u points more in sweep.csv", LINES_MAX,
+			 "; the first %u lines, %u points more in sweep.csv", VB_SWEEP_LINES,
 			 p->left_out);
+}
+
+int vb_sweep_plot_make(struct vb_sweep_plot *p, const struct vb_sweep *s, uint32_t x,
+		       uint32_t metric)
+{
+	*p = (struct vb_sweep_plot){.s = s, .x = x, .metric = metric};
+	/* Over the seed each one is a point of its own. */
+	p->seeds = vb_sweep_is_seed(s, x) ? 1 : vb_sweep_seeds_of(s);
+	p->spot = calloc(s->point_cnt, sizeof *p->spot);
+	p->mark = calloc(s->point_cnt, sizeof *p->mark);
+	p->v = calloc((size_t)4 * s->point_cnt, sizeof *p->v);
+	if (!p->spot || !p->mark || !p->v)
+		return -ENOMEM;
+	collect_spots(p);
+	make_lines(p);
+	name_plot(p);
+	make_chart(p);
+	return 0;
+}
+
+void vb_sweep_plot_free(struct vb_sweep_plot *p)
+{
+	free(p->spot);
+	free(p->mark);
+	free(p->v);
+}
+
+static int write_svg(FILE *f, const struct vb_sweep *s, const void *chart)
+{
+	(void)s;
+	return vb_chart_write(f, chart, 1);
+}
+
+uint32_t vb_sweep_metric_of(const char *name)
+{
+	uint32_t k = 0;
+
+	while (strcmp(vb_sweep_metric[k].name, name) != 0)
+		k++;
+	return k;
 }
 
 int vb_sweep_plot(const struct vb_sweep *s, const char *x, const char *y)
 {
-	struct plot *p = calloc(1, sizeof *p);
-	int err = -ENOMEM;
+	struct vb_sweep_plot *p = calloc(1, sizeof *p);
+	int err = p ? vb_sweep_plot_make(p, s, vb_sweep_x(s, x), vb_sweep_metric_of(y)) : -ENOMEM;
 
-	if (p) {
-		p->s = s;
-		p->x = x_column(s, x);
-		/* Over the seed each one is a point of its own. */
-		p->seeds = vb_sweep_is_seed(s, p->x) ? 1 : vb_sweep_seeds_of(s);
-		while (strcmp(vb_sweep_metric[p->metric].name, y) != 0)
-			p->metric++;
-		p->spot = calloc(s->point_cnt, sizeof *p->spot);
-		p->mark = calloc(s->point_cnt, sizeof *p->mark);
-		p->v = calloc((size_t)4 * s->point_cnt, sizeof *p->v);
-	}
-	if (p && p->spot && p->mark && p->v) {
-		collect_spots(p);
-		make_lines(p);
-		name_plot(p);
-		err = vb_sweep_store(s, "sweep.svg", write_svg, p);
-	}
-	if (p) {
-		free(p->spot);
-		free(p->mark);
-		free(p->v);
-	}
+	if (!err)
+		err = vb_sweep_store(s, "sweep.svg", write_svg, &p->chart);
+	if (p)
+		vb_sweep_plot_free(p);
 	free(p);
 	if (err)
 		vb_cmd_error(s->cmd, "%s/sweep.svg cannot be written: %s", s->dir, strerror(-err));

@@ -47,6 +47,31 @@ struct outcome {
 	const struct vb_report *r;
 };
 
+/* A line for each bin that has flows. */
+static void write_bins(FILE *f, const struct vb_report *r)
+{
+	const char *between = "\n";
+
+	fputs("  \"slowdown_by_size\": [", f);
+	for (uint32_t bin = 0; bin < VB_REPORT_BINS; bin++) {
+		const struct vb_spread *of = &r->slowdown_of_bin[bin];
+
+		if (of->cnt == 0)
+			continue;
+		fprintf(f, "%s    {\"bin\": %u, \"up_to_bytes\": ", between, bin);
+		if (vb_report_bin_end(bin) == UINT64_MAX)
+			fputs("null", f);
+		else
+			fprintf(f, "%" PRIu64, vb_report_bin_end(bin));
+		fprintf(f,
+			", \"flows\": %" PRIu64 ", \"p50_milli\": %" PRIu64
+			", \"p95_milli\": %" PRIu64 ", \"p99_milli\": %" PRIu64 "}",
+			of->cnt, of->p50, of->p95, of->p99);
+		between = ",\n";
+	}
+	fputs("],\n", f);
+}
+
 static int write_result(FILE *f, const struct vb_sweep *s, const void *what)
 {
 	const struct outcome *o = what;
@@ -70,6 +95,7 @@ static int write_result(FILE *f, const struct vb_sweep *s, const void *what)
 			m->is_u32 ? *(const uint32_t *)(const void *)at
 				  : *(const uint64_t *)(const void *)at);
 	}
+	write_bins(f, o->r);
 	fprintf(f, "  \"digest\": \"%016" PRIx64 "\"\n}\n", o->r->digest);
 	return ferror(f) ? -EIO : 0;
 }
@@ -111,4 +137,37 @@ bool vb_sweep_load(const struct vb_sweep *s, uint32_t i, struct vb_sweep_result 
 	while (vb_sweep_metric[cnt].name)
 		cnt++;
 	return found == cnt && r->digest[0];
+}
+
+bool vb_sweep_load_bins(const struct vb_sweep *s, uint32_t i, struct vb_sweep_bins *b)
+{
+	char path[4096], line[4096];
+	bool has = false;
+	FILE *f;
+
+	memset(b, 0, sizeof *b);
+	vb_sweep_name(s, i, "json", path, sizeof path);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof line, f)) {
+		const char *flows = strstr(line, "\"flows\"");
+		uint64_t v[4];
+		uint32_t bin;
+
+		if (!flows || sscanf(line, " {\"bin\": %" SCNu32, &bin) != 1 ||
+		    bin >= VB_REPORT_BINS ||
+		    sscanf(flows,
+			   "\"flows\": %" SCNu64 ", \"p50_milli\": %" SCNu64
+			   ", \"p95_milli\": %" SCNu64 ", \"p99_milli\": %" SCNu64,
+			   &v[0], &v[1], &v[2], &v[3]) != 4)
+			continue;
+		b->flows[bin] = v[0];
+		b->p50[bin] = v[1];
+		b->p95[bin] = v[2];
+		b->p99[bin] = v[3];
+		has = true;
+	}
+	fclose(f);
+	return has;
 }

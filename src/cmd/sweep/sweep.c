@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena sweep`: a scenario with many values of its parameters. See sweep.h. */
 #include "cmd/sweep/sweep.h"
+#include "export/painter.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_GRID, OPT_LIST, OPT_SEEDS, OPT_OUT, OPT_JOBS, OPT_X, OPT_Y, OPT_QUIET };
+enum { OPT_GRID, OPT_LIST, OPT_SEEDS, OPT_OUT, OPT_JOBS, OPT_X, OPT_Y, OPT_FIGURES, OPT_QUIET };
 
 static const struct vb_cmd_option options[] = {
     [OPT_GRID] = {'g', "grid", "PATH=V,V", "run with each of these values; may be given again"},
@@ -18,6 +19,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_JOBS] = {'j', "jobs", "N", "points run at once; else one for each core"},
     [OPT_X] = {'x', "x", "PATH", "the plot's axis to the right"},
     [OPT_Y] = {'y', "y", "NAME", "what the plot shows; else goodput_bps"},
+    [OPT_FIGURES] = {0, "figures", "DIR", "write each figure for a paper, as SVG and PDF"},
     [OPT_QUIET] = {'q', "quiet", NULL, "no progress and no table"},
     {0},
 };
@@ -141,7 +143,7 @@ static int plan_points(struct vb_sweep *s, uint32_t seeds)
 	return vb_sweep_seeds(s, first, seeds);
 }
 
-static int run_points(struct vb_sweep *s, const char *x, const char *y)
+static int run_points(struct vb_sweep *s, struct vb_sweep_figures *g, const char *x, const char *y)
 {
 	int status = vb_sweep_check_plot(s, x, y), failed;
 
@@ -149,6 +151,8 @@ static int run_points(struct vb_sweep *s, const char *x, const char *y)
 		status = check_points(s);
 	if (!status)
 		status = vb_sweep_open(s);
+	if (!status && s->rank == 0)
+		status = vb_sweep_figures_begin(s, g);
 	if (status)
 		return status;
 	failed = vb_sweep_work(s);
@@ -157,6 +161,8 @@ static int run_points(struct vb_sweep *s, const char *x, const char *y)
 	status = vb_sweep_table(s);
 	if (!status)
 		status = vb_sweep_plot(s, x, y);
+	if (!status && g->dir)
+		status = vb_sweep_figures_write(s, g, x, y);
 	if (!status)
 		status = vb_cmd_finish(s->cmd);
 	return status ? status : failed;
@@ -164,7 +170,7 @@ static int run_points(struct vb_sweep *s, const char *x, const char *y)
 
 /* Grids and lists are kept until the scenario has been read; @argv holds their texts. */
 struct given {
-	const char *grid[VB_SWEEP_COLUMNS_MAX], *list, *seeds, *jobs, *x, *y;
+	const char *grid[VB_SWEEP_COLUMNS_MAX], *list, *seeds, *jobs, *x, *y, *figures;
 	uint32_t grids;
 };
 
@@ -176,8 +182,13 @@ static int read_options(struct vb_sweep *s, struct given *g, int argc, char **ar
 	for (;;) {
 		while ((opt = vb_cmd_next_option(s->cmd, argc, argv, &arg)) != -1) {
 			const char **to[] = {
-			    [OPT_LIST] = &g->list, [OPT_SEEDS] = &g->seeds, [OPT_OUT] = &s->dir,
-			    [OPT_JOBS] = &g->jobs, [OPT_X] = &g->x,         [OPT_Y] = &g->y,
+			    [OPT_LIST] = &g->list,
+			    [OPT_SEEDS] = &g->seeds,
+			    [OPT_OUT] = &s->dir,
+			    [OPT_JOBS] = &g->jobs,
+			    [OPT_X] = &g->x,
+			    [OPT_Y] = &g->y,
+			    [OPT_FIGURES] = &g->figures,
 			};
 
 			if (opt == OPT_QUIET)
@@ -205,6 +216,7 @@ static int run_sweep(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct vb_sweep s;
 	static struct given g;
+	struct vb_sweep_figures figures = {0};
 	uint32_t seeds = 0;
 	int status;
 
@@ -220,6 +232,7 @@ static int run_sweep(const struct vb_cmd *cmd, int argc, char **argv)
 	if (g.seeds && (!parse_number(g.seeds, VB_SWEEP_POINTS_MAX, &seeds) || seeds == 0))
 		return vb_cmd_usage(cmd, "--seeds is 1 to %u, not \"%s\"", VB_SWEEP_POINTS_MAX,
 				    g.seeds);
+	figures.dir = g.figures;
 	status = load_text(&s);
 	if (!status && g.list)
 		status = vb_sweep_list(&s, g.list);
@@ -228,7 +241,8 @@ static int run_sweep(const struct vb_cmd *cmd, int argc, char **argv)
 	if (!status)
 		status = plan_points(&s, seeds);
 	if (!status)
-		status = run_points(&s, g.x, g.y ? g.y : "goodput_bps");
+		status = run_points(&s, &figures, g.x, g.y ? g.y : "goodput_bps");
+	vb_painter_close(figures.painter);
 	vb_sweep_free(&s);
 	return status;
 }

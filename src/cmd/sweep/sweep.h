@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The parts of `verbena sweep`: the command (sweep.c), which points there are (plan.c), the folder
- * (store.c), one point (point.c) and its result (result.c), the workers (work.c), table (table.c)
- * and plot (plot.c).
+ * (store.c), one point (point.c) and its result (result.c), the workers (work.c), table (table.c),
+ * plot (plot.c) and figures (figures.c).
  *
  * A sweep is a folder: scenario.yaml and plan.txt say what is swept, points/N.json is the result of
  * point N, and appears whole or not at all. A worker needs nothing else: workers are
@@ -75,6 +75,17 @@ struct vb_sweep_result {
 	char digest[20];
 };
 
+/* The index of a metric that there is. */
+uint32_t vb_sweep_metric_of(const char *name);
+
+/* Slow-down of flows by size, of the bins of vb_report_bin(); in thousandths. */
+struct vb_sweep_bins {
+	uint64_t flows[VB_REPORT_BINS]; /* 0: the rest says nothing */
+	uint64_t p50[VB_REPORT_BINS], p95[VB_REPORT_BINS], p99[VB_REPORT_BINS];
+};
+/* False: there is no result, or it is of a version that had none. */
+bool vb_sweep_load_bins(const struct vb_sweep *s, uint32_t i, struct vb_sweep_bins *b);
+
 /* Writes the result of point @i as its file. 0 or a negative errno. */
 int vb_sweep_save(const struct vb_sweep *s, uint32_t i, const struct vb_report *r);
 /* False: there is no result, or it cannot be read. */
@@ -110,6 +121,16 @@ bool vb_sweep_is_seed(const struct vb_sweep *s, uint32_t column);
 
 /* Points in a row that differ in the seed alone. */
 uint32_t vb_sweep_seeds_of(const struct vb_sweep *s);
+
+/* figures.c: each figure as DIR/NAME.svg and DIR/NAME.pdf. Exit statuses. */
+struct vb_sweep_figures {
+	const char *dir; /* NULL: none are wanted */
+	struct vb_painter *painter;
+};
+/* Before the points run: what cannot be. Makes the folder. */
+int vb_sweep_figures_begin(const struct vb_sweep *s, struct vb_sweep_figures *g);
+int vb_sweep_figures_write(const struct vb_sweep *s, const struct vb_sweep_figures *g,
+			   const char *x, const char *y);
 
 /* plot.c: sweep.svg, metric @y over column @x. @x NULL: the first with several values. */
 int vb_sweep_check_plot(const struct vb_sweep *s, const char *x, const char *y);

@@ -34,22 +34,13 @@ bool vb_sweep_is_seed(const struct vb_sweep *s, uint32_t column)
 	return strcmp(s->column[column], "seed") == 0;
 }
 
-static uint32_t metric_of(const char *name)
-{
-	uint32_t k = 0;
-
-	while (strcmp(vb_sweep_metric[k].name, name) != 0)
-		k++;
-	return k;
-}
-
 bool vb_sweep_is_known(const struct vb_sweep_result *r, uint32_t metric)
 {
 	const char *name = vb_sweep_metric[metric].name;
 
 	return (strncmp(name, "fct_", 4) != 0 && strncmp(name, "slowdown_", 9) != 0 &&
 		strcmp(name, "last_done_ns") != 0) ||
-	       r->v[metric_of("done")] != 0;
+	       r->v[vb_sweep_metric_of("done")] != 0;
 }
 
 static int write_csv(FILE *f, const struct vb_sweep *s, const void *what)
@@ -132,7 +123,7 @@ static void print_head(const struct vb_sweep *s, uint32_t seeds)
 	if (seeds > 1)
 		printf("%6s", "seeds");
 	for (uint32_t k = 0; k < SHOWN; k++)
-		printf("%15s", vb_sweep_metric[metric_of(shown[k])].text);
+		printf("%15s", vb_sweep_metric[vb_sweep_metric_of(shown[k])].text);
 	putchar('\n');
 }
 
@@ -148,9 +139,9 @@ static void print_row(const struct vb_sweep *s, uint32_t first, uint32_t seeds)
 			continue;
 		have++;
 		for (uint32_t k = 0; k < SHOWN; k++) {
-			if (!vb_sweep_is_known(&r, metric_of(shown[k])))
+			if (!vb_sweep_is_known(&r, vb_sweep_metric_of(shown[k])))
 				continue;
-			sum[k] += (double)r.v[metric_of(shown[k])];
+			sum[k] += (double)r.v[vb_sweep_metric_of(shown[k])];
 			known[k]++;
 		}
 	}
@@ -163,7 +154,7 @@ static void print_row(const struct vb_sweep *s, uint32_t first, uint32_t seeds)
 	if (seeds > 1)
 		printf("%6u", have);
 	for (uint32_t k = 0; k < SHOWN; k++) {
-		double unit = vb_sweep_metric[metric_of(shown[k])].unit;
+		double unit = vb_sweep_metric[vb_sweep_metric_of(shown[k])].unit;
 
 		if (known[k])
 			printf("%15.*f", unit > 1 ? 3 : have > 1, sum[k] / known[k] / unit);

@@ -178,23 +178,6 @@ bool vb_series_port_is_in(const struct vb_sim_series *s, uint32_t place,
 	return vb_record_has_port(ports, p->node, p->idx);
 }
 
-static uint32_t queue_class(uint64_t bytes)
-{
-	uint32_t shift = 0;
-
-	for (; bytes >> shift >= 64; shift++)
-		;
-	return shift * 32 + (uint32_t)(bytes >> shift);
-}
-
-/* The most that is in the class. */
-static uint64_t queue_class_top(uint32_t class)
-{
-	uint32_t shift = class < 64 ? 0 : (class - 32) / 32;
-
-	return (((uint64_t) class - shift * 32 + 1) << shift) - 1;
-}
-
 static uint64_t share_of(const struct vb_sim_series *s, uint32_t port, uint64_t bytes,
 			 uint64_t pkts, vb_dur ns)
 {
@@ -250,7 +233,7 @@ static void port_sample(struct vb_sim_series *s, struct vb_series_port *p, struc
 	p->queue_max = waiting;
 	p->cnps = 0;
 	if (!p->is_at_host) {
-		s->ports.queues[queue_class(waiting)]++;
+		s->ports.queues[vb_queue_class((uint32_t)waiting)]++;
 		if (waiting > s->ports.queue_most)
 			s->ports.queue_most = waiting;
 	}
@@ -398,10 +381,10 @@ void vb_sim_series_write_cdf(const struct vb_sim_series *s, FILE *f)
 	const struct vb_series_ports *w = &s->ports;
 	uint64_t all = 0, sum = 0;
 
-	for (uint32_t i = 0; i < VB_SERIES_QUEUES; i++)
+	for (uint32_t i = 0; i < VB_QUEUE_CLASSES; i++)
 		all += w->queues[i];
-	for (uint32_t i = 0; s->rec->series >> VB_RECORD_QUEUE & 1 && i < VB_SERIES_QUEUES; i++) {
-		uint64_t top = queue_class_top(i);
+	for (uint32_t i = 0; s->rec->series >> VB_RECORD_QUEUE & 1 && i < VB_QUEUE_CLASSES; i++) {
+		uint64_t top = vb_queue_class_top(i);
 
 		if (w->queues[i] == 0)
 			continue;

@@ -5,12 +5,11 @@
 #define VB_RESULTS_SERIES_PRIV_H
 
 #include "results/series/ends.h"
+#include "results/series/queue_class.h"
 #include "results/series/series.h"
 #include "results/series/table.h"
 
 #define VB_SERIES_LANES VB_VL_DATA_MAX
-/* Queues by size: exact up to 64 bytes, then in 32 parts of each power of two. */
-#define VB_SERIES_QUEUES (64u + 32u * 26u)
 
 /* A flow, by its record: bytes acknowledged up to now, and measurements of the interval. */
 struct vb_series_flow {
@@ -70,7 +69,7 @@ struct vb_series_ports {
 	uint32_t port_cnt, lane_cnt;
 	struct vb_series_lane *lane;
 	struct vb_table_row *row;
-	uint64_t queues[VB_SERIES_QUEUES]; /* ports of switches at the ends of intervals, by size */
+	uint64_t queues[VB_QUEUE_CLASSES]; /* ports of switches at the ends of intervals, by size */
 	uint64_t queue_most;
 	bool has_packets;
 };

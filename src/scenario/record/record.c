@@ -195,6 +195,7 @@ const struct key vb_record_keys[] = {
     FILE_NAME(report),
     FILE_NAME(svg),
     FILE_NAME(png),
+    FILE_NAME(figures),
     {.name = "explain", .kind = KEY_CALL, .offset = IN(explain), .read = read_explain},
     {.name = "series", .kind = KEY_CALL, .offset = IN(series), .read = read_series},
     {.name = "every", .kind = KEY_TIME, .offset = IN(every), .min = 1, .max = 1000 * VB_SEC},

@@ -71,7 +71,7 @@ struct vb_record_group {
 /* As the options of `verbena sim`; "": not that. */
 struct vb_record {
 	char out[VB_RECORD_PATH], trace[VB_RECORD_PATH], report[VB_RECORD_PATH],
-	    svg[VB_RECORD_PATH], png[VB_RECORD_PATH];
+	    svg[VB_RECORD_PATH], png[VB_RECORD_PATH], figures[VB_RECORD_PATH];
 	char pcap[32], explain[32]; /* "NODE.PORT"; "HOST.QPN" or "all" */
 	uint32_t series;            /* bit: enum vb_record_series */
 	vb_dur every;
