@@ -209,9 +209,11 @@ int verbena_sim_set_ecn(struct verbena_sim *s, uint32_t kmin, uint32_t kmax, uin
 int verbena_sim_set_rate(struct verbena_sim *s, uint32_t i, uint64_t rate);
 
 /* Adds a flow of @bytes with work requests of @op (enum verbena_sim_op), which begins at @start,
- * not before now. Returns its record, for verbena_sim_flow(), which it keeps. -EINVAL: a host or an
- * operation that there is not, the same host twice, an operation that the transport does not have;
- * -ENOSPC: the scenario has room (`flows`) for no more. */
+ * not before now. Where hosts have several NICs, @src and @dst are hosts as the topology numbers
+ * them, and the scenario's rule chooses the NICs, which count as hosts everywhere else. Returns its
+ * record, for verbena_sim_flow(), which it keeps. -EINVAL: a host or an operation that there is
+ * not, the same host twice, an operation that the transport does not have; -ENOSPC: the scenario
+ * has room (`flows`) for no more. */
 int64_t verbena_sim_add_flow(struct verbena_sim *s, uint32_t src, uint32_t dst, uint32_t op,
 			     uint64_t bytes, uint64_t start);
 

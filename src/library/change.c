@@ -93,6 +93,7 @@ int64_t verbena_sim_add_flow(struct verbena_sim *s, uint32_t src, uint32_t dst, 
 		return vb_library_fail(s, err,
 				       "a flow takes two hosts of %u, an operation of the "
 				       "transport, and a start that is not before now",
-				       s->run.topo.host_cnt);
+				       s->run.nics.host_cnt ? s->run.nics.host_cnt
+							    : s->run.topo.host_cnt);
 	return record;
 }

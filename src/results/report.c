@@ -2,6 +2,7 @@
 /* The table of a run on the terminal, and its files. See report.h. */
 #include "results/report.h"
 #include "export/file/whole_file.h"
+#include "export/text/text.h"
 #include "results/collectives.h"
 #include "results/lanes.h"
 #include "results/series/distribution.h"
@@ -166,6 +167,33 @@ static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct
 	}
 }
 
+/* The NIC that each host of the simulation is, where hosts have several. */
+static void write_nics(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
+{
+	const struct vb_net *n = run->net;
+	uint32_t host = 0;
+
+	(void)r;
+	fputs("node,host,nic,name,cable,rate_bps\n", f);
+	for (uint32_t i = 0; i < n->node_cnt; i++) {
+		if (n->node[i].is_switch)
+			continue;
+		for (uint32_t k = n->first[host]; k < n->first[host + 1]; k++) {
+			uint32_t link = vb_sim_host_link(run->sim, k);
+
+			fprintf(f, "%u,%u,%u,", k, host, k - n->first[host]);
+			vb_text_csv(f, n->node[i].name);
+			fprintf(f, ",%u,%" PRIu64 "\n", link, run->topo.link[link].cable.rate_bps);
+		}
+		host++;
+	}
+}
+
+static bool has_nics(const struct vb_scenario_run *run)
+{
+	return run->nics.host_cnt > 0;
+}
+
 static bool has_lanes(const struct vb_scenario_run *run)
 {
 	struct vb_sim_ib_stats st;
@@ -186,6 +214,7 @@ static const struct {
 } files[] = {{"summary.json", write_summary, NULL},
 	     {"ports.csv", write_ports, NULL},
 	     {"slowdown.csv", vb_sim_write_slowdown, NULL},
+	     {"nics.csv", write_nics, has_nics},
 	     {"lanes.csv", vb_sim_write_lanes, has_lanes},
 	     {"routers.csv", vb_sim_write_routers, has_routers},
 	     {"collectives.csv", vb_sim_write_collectives, vb_sim_has_collectives}};

@@ -24,8 +24,8 @@ struct vb_results {
 };
 
 /* summary.json, flows.csv, ports.csv, slowdown.csv and cdf.csv, of InfiniBand also lanes.csv, with
- * routers routers.csv, with graphs collectives.csv, in @dir. 0, or a negative errno with the file's
- * name in @path. */
+ * routers routers.csv, with graphs collectives.csv, where hosts have several NICs nics.csv, in
+ * @dir. 0, or a negative errno with the file's name in @path. */
 int vb_sim_write(const char *dir, const struct vb_results *res, const struct vb_report *r,
 		 char *path, size_t path_len);
 

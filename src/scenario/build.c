@@ -117,6 +117,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	struct vb_sim_config c = {
 	    .seed = sc->seed,
 	    .topo = &run->topo,
+	    .is_apart = part_is_apart(run),
 	    .sw = sc->sw,
 	    .ib = ib_make(sc, run),
 	    .reroute = sc->topology.reroute,
@@ -206,6 +207,7 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	if (err)
 		return sim_refuse(p, err, kept);
 	load.connections_max = connections_max(sc);
+	load.nics = part_nics(run);
 	p->at.line = 0;
 	p->name = "transport";
 	err = vb_load_create(&run->load, run->sim, &load, &run->memory);

@@ -46,6 +46,7 @@ struct vb_scenario_topology {
 	char file[VB_SCENARIO_PATH];
 	struct vb_scenario_place rate_at; /* of a rate beside a file; line 0: there is none */
 	struct vb_net *net; /* the nodes and links of the scenario itself; NULL: there are none */
+	uint32_t nics;      /* enum vb_nic_choice */
 };
 
 struct vb_scenario_fault {
@@ -80,6 +81,12 @@ struct vb_scenario_link {
 	vb_time down, up;    /* VB_NEVER: not at all */
 };
 
+/* A host that a pattern names by a text; "": it has a number. */
+struct vb_scenario_end {
+	struct vb_scenario_place at;
+	char text[VB_NET_NAME + 8];
+};
+
 #define VB_SCENARIO_UNSAID 255
 
 struct vb_scenario {
@@ -106,6 +113,7 @@ struct vb_scenario {
 	uint32_t pattern_cnt, fault_cnt, link_cnt;
 	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
+	struct vb_scenario_end from[VB_LOAD_PATTERNS_MAX], to[VB_LOAD_PATTERNS_MAX];
 	/* Files of patterns with distributions of sizes, flows and graphs; "": none. */
 	char sizes_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];
 	char flows_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];  /* of LISTs */
@@ -129,6 +137,7 @@ struct vb_scenario_run {
 	struct vb_fabric *fabric;   /* where the topology is a file's of InfiniBand; else NULL */
 	const struct vb_net *net;   /* where it is nodes and links; else NULL */
 	struct vb_net *own_net;     /* the same if it is from a file; else NULL */
+	struct vb_nics nics;        /* where hosts of net have several; host_cnt 0: none has */
 	struct vb_arena *arena;     /* scenario/arena.h */
 	struct vb_sim_memory memory;
 	struct vb_size_dist *sizes[VB_LOAD_PATTERNS_MAX]; /* of patterns, from files; or NULL */

@@ -32,6 +32,9 @@ static const struct key_name shapes[] = {
     {NULL, 0},
 };
 
+static const struct key_name nic_choices[] = {
+    {"in-turn", VB_NIC_TURN}, {"rail", VB_NIC_RAIL}, {"hash", VB_NIC_HASH}, {NULL, 0}};
+
 /* By vb_scenario_read_congestion(), when the rate of the cables is known, and read_net(). */
 static int read_later(struct reader *r, const yaml_node_t *node, void *at)
 {
@@ -69,6 +72,7 @@ static const struct key topology_keys[] = {
      .kind = KEY_TEXT,
      .offset = IN(vb_scenario_topology, file),
      .max = VB_SCENARIO_PATH},
+    NAMED(IN(vb_scenario_topology, nics), "nics", nic_choices),
     {.name = "nodes", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "links", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {"reroute", KEY_TIME, IN(vb_scenario_topology, reroute), 0, 1000 * VB_SEC, NULL, NULL, NULL},

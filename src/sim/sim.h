@@ -38,6 +38,8 @@ struct vb_sim_app {
 struct vb_sim_config {
 	uint64_t seed;
 	const struct vb_sim_topo *topo;
+	/* Ethernet: some of it no cable joins to the rest. Packets between are dropped. */
+	bool is_apart;
 	struct vb_switch_config sw; /* every switch of Ethernet */
 	struct vb_sim_ib_config ib; /* with is_used all links are InfiniBand's */
 	vb_dur reroute;             /* from a change of a link until routes have followed */
@@ -64,13 +66,13 @@ struct vb_sim_config {
 /* A port is the sending end of one direction of a cable: port 2n of cable n is at its node a, port
  * 2n + 1 at its node b. */
 
-/* -EINVAL: the topology is not connected, a host has not exactly one cable, a rate is out of range,
- * or the switch memory is smaller than its reserves and headroom; of InfiniBand: a switch has more
- * than 254 ports, there are more hosts than LIDs, a lane's buffer is smaller than a packet, or the
- * ways take more layers than there are lanes; there are routers and links of Ethernet, or routes,
- * or a switch in two subnets. -EXDEV: packets between two subnets go to one router of theirs and
- * come by another one, which connections do not take. -ENOTSUP: the network is in parts, and the
- * links are InfiniBand's, or something looks at events or packets. */
+/* -EINVAL: the topology is not connected and not said to be apart, a host has not exactly one
+ * cable, a rate is out of range, or the switch memory is smaller than its reserves and headroom; of
+ * InfiniBand: a switch has more than 254 ports, there are more hosts than LIDs, a lane's buffer is
+ * smaller than a packet, or the ways take more layers than there are lanes; there are routers and
+ * links of Ethernet, or routes, or a switch in two subnets. -EXDEV: packets between two subnets go
+ * to one router of theirs and come by another one, which connections do not take. -ENOTSUP: the
+ * network is in parts, and the links are InfiniBand's, or something looks at events or packets. */
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg);
 void vb_sim_destroy(struct vb_sim *s);
 /* Of the switch with the most, bytes of reserves and headroom: its memory is larger. 0: no memory.

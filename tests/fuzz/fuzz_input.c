@@ -56,21 +56,26 @@ static void check_topology(const struct vb_net *n)
 	uint32_t *cables;
 
 	require(vb_net_make(n, &cable, &cable, &memory, &t) == 0);
-	require(t.host_cnt > 0 && t.host_cnt + t.switch_cnt == n->node_cnt);
+	uint32_t nodes = t.host_cnt + t.switch_cnt;
+
+	require(n->first[0] == 0 && n->first[n->host_cnt] == t.host_cnt);
+	require(t.host_cnt >= n->host_cnt && n->host_cnt + t.switch_cnt == n->node_cnt);
+	for (uint32_t i = 0; i < n->host_cnt; i++)
+		require(n->first[i] < n->first[i + 1]);
 	require(t.link_cnt == n->link_cnt);
-	cables = calloc(n->node_cnt, sizeof *cables);
+	cables = calloc(nodes, sizeof *cables);
 	require(cables != NULL);
 	for (uint32_t i = 0; i < t.link_cnt; i++) {
 		const struct vb_sim_topo_link *l = &t.link[i];
 
-		require(l->a < n->node_cnt && l->b < n->node_cnt && l->a != l->b);
+		require(l->a < nodes && l->b < nodes && l->a != l->b);
 		require(l->a < t.host_cnt || l->b >= t.host_cnt);
 		require(l->cable.rate_bps >= 1000000 && l->cable.delay <= 10 * VB_SEC);
 		require(l->cable.mtu <= 65535 && n->link[i].error_ppb <= 1000000000);
 		cables[l->a]++;
 		cables[l->b]++;
 	}
-	for (uint32_t i = 0; i < n->node_cnt; i++)
+	for (uint32_t i = 0; i < nodes; i++)
 		require(cables[i] == 1 || (cables[i] > 1 && i >= t.host_cnt));
 	for (uint32_t i = 0; i < n->node_cnt; i++)
 		require(vb_net_find(n, n->node[i].name, strlen(n->node[i].name)) == i);

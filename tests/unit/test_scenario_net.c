@@ -112,8 +112,8 @@ static void ns3__mistakes_are_told_with_their_place(void **state)
 	    {"3 1 2\n2\n0 2 1Gbps 1us 1.1", "f:3:15: an error rate is the share of packets that "
 					    "are lost, 0 to 1, not \"1.1\""},
 	    {"3 1 2\n2\n0 0 1Gbps 1us 0", "f:3:1: a cable leads from 0 to itself"},
-	    {"3 1 2\n2\n0 2 1Gbps 1us 0\n0 2 1Gbps 1us 0",
-	     "f:4:1: host 0 has a cable already, in line 3: a host has one"},
+	    {"3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n0 2 1Gbps 1us 0",
+	     "f:5:1: there is a cable from 0 to 2 already, in line 3"},
 	    {"3 1 1\n2\n0 2 1Gbps 1us 0", "f:1:1: host 1 has no cable"},
 	    {"3 2 1\n1 2\n0 2 1Gbps 1us 0", "f:2:1: switch 1 has no cable"},
 	    {"3 2 3\n1 2\n0 1 1Gbps 1us 0\n1 2 1Gbps 1us 0\n2 1 1Gbps 1us 0\n",
@@ -226,8 +226,7 @@ static void yaml__mistakes_are_told_with_their_place(void **state)
 	    {NODES "links: {ends: [h0, s0], rate: 1kbps}\n",
 	     "f:2:31: rate is a rate such as 25Gbps or 100Gbps, not \"1kbps\""},
 	    {NODES "links: {ends: [h0, s0], count: 257}\n", "f:2:32: count is 1 to 256, not 257"},
-	    {NODES "links: {ends: [h0, s0], count: 2}\n",
-	     "f:2:8: host h0 has a cable already, in line 2: a host has one"},
+	    {NODES "links: {ends: [h0, s0], count: 2}\n", "f:1:16: host h1 has no cable"},
 	    {NODES "links: {ends: [h0, s0]}\n", "f:1:16: host h1 has no cable"},
 	    {"nodes: {hosts: 2, switches: 2}\nlinks:\n- {ends: [h0, s0]}\n- {ends: [h1, s0]}\n"
 	     "- {ends: [s0, s1]}\n- {ends: [s1, s0]}\n",

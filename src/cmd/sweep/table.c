@@ -3,6 +3,7 @@
  * seeds for people. See sweep.h. */
 #include "cmd/json.h"
 #include "cmd/sweep/sweep.h"
+#include "export/text/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,19 +16,6 @@
 static const char *const shown[] = {"done",       "failed",     "goodput_bps",
 				    "fct_p50_ns", "fct_p99_ns", "slowdown_p99_milli",
 				    "resent",     "timeouts",   "dropped"};
-
-/* A field of a CSV line, quoted when it must be. RFC 4180 */
-static void csv_text(FILE *f, const char *text)
-{
-	if (!text[strcspn(text, ",\"\n")]) {
-		fputs(text, f);
-		return;
-	}
-	putc('"', f);
-	for (; *text; text++)
-		fprintf(f, *text == '"' ? "\"\"" : "%c", *text);
-	putc('"', f);
-}
 
 bool vb_sweep_is_seed(const struct vb_sweep *s, uint32_t column)
 {
@@ -60,7 +48,7 @@ static int write_csv(FILE *f, const struct vb_sweep *s, const void *what)
 		fprintf(f, "%u", i);
 		for (uint32_t k = 0; k < s->column_cnt; k++) {
 			putc(',', f);
-			csv_text(f, s->point[i].value[k] ? s->point[i].value[k] : "");
+			vb_text_csv(f, s->point[i].value[k] ? s->point[i].value[k] : "");
 		}
 		for (uint32_t k = 0; vb_sweep_metric[k].name; k++) {
 			putc(',', f);

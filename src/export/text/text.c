@@ -112,3 +112,15 @@ void vb_text_json(FILE *f, const char *text)
 	}
 	putc('"', f);
 }
+
+void vb_text_csv(FILE *f, const char *text)
+{
+	if (!text[strcspn(text, ",\"\n")]) {
+		fputs(text, f);
+		return;
+	}
+	putc('"', f);
+	for (; *text; text++)
+		fprintf(f, *text == '"' ? "\"\"" : "%c", *text);
+	putc('"', f);
+}

@@ -19,6 +19,8 @@ void vb_text_xml(FILE *f, const char *text);
 void vb_text_xml_short(FILE *f, const char *text, size_t max);
 /* For a terminal; control characters are question marks. */
 void vb_text_plain(FILE *f, const char *text);
+/* As a field of CSV, in quotes when it must be. RFC 4180 */
+void vb_text_csv(FILE *f, const char *text);
 /* As a string of JSON with its quotes, without a '<', so that it can stand in a page. RFC 8259 */
 void vb_text_json(FILE *f, const char *text);
 

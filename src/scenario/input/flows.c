@@ -2,6 +2,7 @@
 /* A line of a list becomes a flow. See flows.h. */
 #include "scenario/input/flows.h"
 
+#include "scenario/input/nics.h"
 #include "scenario/reader.h"
 
 #include <errno.h>
@@ -221,28 +222,14 @@ void vb_flows_close(struct vb_flows *l)
 static int host_read(const struct vb_flows *l, const struct vb_token *field, uint32_t *out)
 {
 	char shown[VB_TOKEN_SHOWN];
-	const struct vb_net *n = l->cfg.net;
-	uint64_t host = UINT64_MAX;
+	char why[160];
 
-	if (n) {
-		uint32_t node = vb_net_find(n, field->text, field->len);
-
-		if (node == VB_NET_NONE)
-			return vb_complain(&l->complaint, field->line, field->column,
-					   "there is no node \"%s\" in the topology",
-					   vb_token_show(field, shown));
-		if (n->node[node].is_switch)
-			return vb_complain(&l->complaint, field->line, field->column,
-					   "node %s is a switch", n->node[node].name);
-		host = n->node[node].number;
-	} else if (!vb_token_number(field, UINT32_MAX, &host)) {
-		return field_complain(l, field, "a host is a number");
-	}
-	if (host >= l->cfg.hosts)
+	if (vb_net_end(l->cfg.net, field, false, out, why, sizeof why))
+		return vb_complain(&l->complaint, field->line, field->column, "%s", why);
+	if (vb_nic_host(l->cfg.nics, *out) >= l->cfg.hosts)
 		return vb_complain(&l->complaint, field->line, field->column,
 				   "there is no host %s among the %u that take part",
 				   vb_token_show(field, shown), l->cfg.hosts);
-	*out = (uint32_t)host;
 	return 0;
 }
 
@@ -380,8 +367,11 @@ int vb_flows_next(void *ctx, struct vb_load_item *item)
 		if (bad)
 			return bad;
 	}
-	if (item->src == item->dst)
+	if (vb_nic_host(l->cfg.nics, item->src) == vb_nic_host(l->cfg.nics, item->dst))
 		return vb_complain(&l->complaint, l->line, 1, "a flow goes to another host");
+	if (!vb_nic_can(l->cfg.nics, item->src, item->dst))
+		return vb_complain(&l->complaint, l->line, 1,
+				   "a flow goes to a NIC that is reached from its own");
 	l->start = item->start;
 	l->start_line = l->line;
 	l->made++;

@@ -14,8 +14,9 @@
 #include <stdio.h>
 
 struct vb_flows_config {
-	const struct vb_net *net; /* hosts have its names; NULL: they have numbers */
-	uint32_t hosts;           /* the first so many take part */
+	const struct vb_net *net;   /* hosts have its names; NULL: they have numbers */
+	const struct vb_nics *nics; /* where hosts have several; else NULL */
+	uint32_t hosts;             /* the first so many take part */
 	enum vb_qp_type type;
 	bool is_infiniband;
 	uint8_t traffic_class; /* the lower 5 bits are those of flows that have a priority alone */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Nodes, cables, and the checks of all of them. See net.h. */
-#include "scenario/input/net.h"
+#include "scenario/input/nics.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,8 @@ void vb_net_free(struct vb_net *n)
 	free(n->node);
 	free(n->link);
 	free(n->bucket);
+	free(n->first);
+	free(n->network);
 	*n = (struct vb_net){.node = NULL};
 }
 
@@ -120,32 +122,13 @@ int vb_net_add_node(struct vb_net *n, const char *name, size_t len, bool is_swit
 	return 0;
 }
 
-/* A host has one cable. */
-static int end_check(const struct vb_net *n, uint32_t end, const struct vb_net_link *link,
-		     const struct vb_complaint *c)
-{
-	const struct vb_net_node *node = &n->node[end];
-
-	if (node->is_switch || node->cable_cnt == 0)
-		return 0;
-	return vb_complain(c, link->place.line, link->place.column,
-			   "host %s has a cable already, in line %u: a host has one", node->name,
-			   n->link[node->cable].place.line);
-}
-
 int vb_net_add_link(struct vb_net *n, const struct vb_net_link *link, const struct vb_complaint *c)
 {
 	struct vb_net_link *more;
-	int bad;
 
 	if (link->a == link->b)
 		return vb_complain(c, link->place.line, link->place.column,
 				   "a cable leads from %s to itself", n->node[link->a].name);
-	bad = end_check(n, link->a, link, c);
-	if (!bad)
-		bad = end_check(n, link->b, link, c);
-	if (bad)
-		return bad;
 	if (n->link_cnt == VB_SIM_TOPO_LINKS_MAX)
 		return vb_complain(c, link->place.line, link->place.column,
 				   "there are more than %u cables", VB_SIM_TOPO_LINKS_MAX);
@@ -155,7 +138,6 @@ int vb_net_add_link(struct vb_net *n, const struct vb_net_link *link, const stru
 	n->link = more;
 	n->node[link->a].cable_cnt++;
 	n->node[link->b].cable_cnt++;
-	n->node[link->a].cable = n->node[link->b].cable = n->link_cnt;
 	n->link[n->link_cnt++] = *link;
 	return 0;
 }
@@ -229,7 +211,7 @@ static int parts_check(const struct vb_net *n, const struct vb_complaint *c)
 		     : 0;
 }
 
-int vb_net_check(const struct vb_net *n, const struct vb_complaint *c)
+int vb_net_check(struct vb_net *n, const struct vb_complaint *c)
 {
 	int bad;
 
@@ -244,7 +226,9 @@ int vb_net_check(const struct vb_net *n, const struct vb_complaint *c)
 	if (n->host_cnt == 0)
 		return vb_complain(c, 1, 1, "there is no host");
 	bad = pairs_check(n, c);
-	return bad ? bad : parts_check(n, c);
+	if (!bad)
+		bad = parts_check(n, c);
+	return bad ? bad : vb_net_find_nics(n, c);
 }
 
 void vb_net_cable_complete(struct vb_cable *c, const struct vb_cable *like)
@@ -257,31 +241,35 @@ void vb_net_cable_complete(struct vb_cable *c, const struct vb_cable *like)
 		c->mtu = like->mtu;
 }
 
-/* The node of the simulator. */
-static uint32_t number_of(const struct vb_net *n, uint32_t node)
+/* The node of the simulator: of a host its next NIC. */
+static uint32_t number_of(const struct vb_net *n, uint32_t node, uint32_t *next)
 {
-	return n->node[node].number + (n->node[node].is_switch ? n->host_cnt : 0);
+	const struct vb_net_node *of = &n->node[node];
+
+	return of->is_switch ? n->first[n->host_cnt] + of->number
+			     : n->first[of->number] + next[of->number]++;
 }
 
 int vb_net_make(const struct vb_net *n, const struct vb_cable *cable, const struct vb_cable *trunk,
 		const struct vb_sim_memory *m, struct vb_sim_topo *out)
 {
+	uint32_t *next = calloc((size_t)n->host_cnt + 1, sizeof *next),
+		 nics = n->first[n->host_cnt];
+
 	*out = (struct vb_sim_topo){
-	    .host_cnt = n->host_cnt, .switch_cnt = n->node_cnt - n->host_cnt, .memory = *m};
-	out->link = m->alloc(m->ctx, ((size_t)n->link_cnt + 1) * sizeof *out->link);
-	if (!out->link)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n->link_cnt; i++) {
+	    .host_cnt = nics, .switch_cnt = n->node_cnt - n->host_cnt, .memory = *m};
+	out->link = next ? m->alloc(m->ctx, ((size_t)n->link_cnt + 1) * sizeof *out->link) : NULL;
+	for (uint32_t i = 0; out->link && i < n->link_cnt; i++) {
 		const struct vb_net_link *l = &n->link[i];
-		uint32_t a = number_of(n, l->a), b = number_of(n, l->b);
-		bool at_host = a < n->host_cnt || b < n->host_cnt;
+		uint32_t a = number_of(n, l->a, next), b = number_of(n, l->b, next);
 		struct vb_cable c = l->cable;
 
-		vb_net_cable_complete(&c, at_host ? cable : trunk);
+		vb_net_cable_complete(&c, a < nics || b < nics ? cable : trunk);
 		/* The first node of a cable is a host where there is one. */
-		out->link[out->link_cnt++] = b < n->host_cnt && a >= n->host_cnt
+		out->link[out->link_cnt++] = b < nics && a >= nics
 						 ? (struct vb_sim_topo_link){b, a, c}
 						 : (struct vb_sim_topo_link){a, b, c};
 	}
-	return 0;
+	free(next);
+	return out->link ? 0 : -ENOMEM;
 }

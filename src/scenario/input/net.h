@@ -28,7 +28,7 @@ struct vb_net_node {
 	char name[VB_NET_NAME];
 	struct vb_net_place place;
 	uint32_t number; /* as the simulator counts; hosts: from 0, switches: behind them */
-	uint32_t cable_cnt, cable; /* one of them */
+	uint32_t cable_cnt;
 	bool is_switch;
 };
 
@@ -47,6 +47,8 @@ struct vb_net {
 	uint32_t link_cnt, link_cap;
 	uint32_t *bucket; /* of names: index of a node + 1 */
 	uint32_t bucket_cnt;
+	/* NICs, by vb_net_check(): as in struct vb_nics. */
+	uint32_t *first, *network;
 };
 
 void vb_net_free(struct vb_net *n);
@@ -58,14 +60,15 @@ uint32_t vb_net_find(const struct vb_net *n, const char *name, size_t len);
 int vb_net_add_node(struct vb_net *n, const char *name, size_t len, bool is_switch,
 		    struct vb_net_place place, const struct vb_complaint *c);
 int vb_net_add_link(struct vb_net *n, const struct vb_net_link *link, const struct vb_complaint *c);
-/* Each node has a cable, no cable is there twice, and everything hangs together. */
-int vb_net_check(const struct vb_net *n, const struct vb_complaint *c);
+/* Each node has a cable, no cable is there twice, everything hangs together, and so do any two
+ * hosts without others between them. */
+int vb_net_check(struct vb_net *n, const struct vb_complaint *c);
 
 /* Takes values that @c does not say from @like. */
 void vb_net_cable_complete(struct vb_cable *c, const struct vb_cable *like);
 
-/* A topology with the cables in their order; @cable and @trunk have the values that cables of
- * hosts and cables between switches do not say. 0 or -ENOMEM. */
+/* A topology with the cables in their order, and with a host for each NIC; @cable and @trunk have
+ * the values that cables of hosts and cables between switches do not say. 0 or -ENOMEM. */
 int vb_net_make(const struct vb_net *n, const struct vb_cable *cable, const struct vb_cable *trunk,
 		const struct vb_sim_memory *m, struct vb_sim_topo *out);
 

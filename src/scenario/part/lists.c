@@ -16,16 +16,24 @@ static int fault_add(struct vb_scenario_run *run, const struct part *p, uint32_t
 	return err ? part_no_memory(p, err) : 0;
 }
 
+/* The host of the simulation that is the first NIC of a host. */
+static uint32_t first_nic(const struct vb_scenario_run *run, uint32_t host)
+{
+	return run->nics.host_cnt ? run->nics.first[host] : host;
+}
+
 static int fault_put(struct vb_scenario_run *run, const struct part *p,
 		     const struct vb_scenario_fault *f)
 {
 	int err = 0;
 
 	if (f->host != UINT32_MAX) {
-		if (f->host >= run->topo.host_cnt)
+		if (f->host >= part_hosts(run))
 			return part_refuse(p, -EINVAL, "is of host %u: there are 0 to %u", f->host,
-					   run->topo.host_cnt - 1);
-		err = fault_add(run, p, vb_sim_host_link(run->sim, f->host), &f->spec);
+					   part_hosts(run) - 1);
+		for (uint32_t i = first_nic(run, f->host); !err && i < first_nic(run, f->host + 1);
+		     i++)
+			err = fault_add(run, p, vb_sim_host_link(run->sim, i), &f->spec);
 	} else if (f->link != UINT32_MAX) {
 		if (f->link >= run->topo.link_cnt)
 			return part_refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", f->link,
@@ -38,25 +46,32 @@ static int fault_put(struct vb_scenario_run *run, const struct part *p,
 	return err;
 }
 
-static int link_put(struct vb_scenario_run *run, const struct part *p,
-		    const struct vb_scenario_link *l)
+static int link_plan(struct vb_scenario_run *run, const struct part *p, uint32_t link,
+		     const struct vb_scenario_link *l)
 {
-	uint32_t link = l->link;
-	int err;
+	int err = vb_sim_plan_link(run->sim, link, false, l->down);
 
-	if (l->host != UINT32_MAX) {
-		if (l->host >= run->topo.host_cnt)
-			return part_refuse(p, -EINVAL, "is of host %u: there are 0 to %u", l->host,
-					   run->topo.host_cnt - 1);
-		link = vb_sim_host_link(run->sim, l->host);
-	} else if (link >= run->topo.link_cnt) {
-		return part_refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", link,
-				   run->topo.link_cnt - 1);
-	}
-	err = vb_sim_plan_link(run->sim, link, false, l->down);
 	if (!err && l->up != VB_NEVER)
 		err = vb_sim_plan_link(run->sim, link, true, l->up);
 	return err ? part_no_memory(p, err) : 0;
+}
+
+static int link_put(struct vb_scenario_run *run, const struct part *p,
+		    const struct vb_scenario_link *l)
+{
+	int err = 0;
+
+	if (l->host == UINT32_MAX && l->link >= run->topo.link_cnt)
+		return part_refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", l->link,
+				   run->topo.link_cnt - 1);
+	if (l->host == UINT32_MAX)
+		return link_plan(run, p, l->link, l);
+	if (l->host >= part_hosts(run))
+		return part_refuse(p, -EINVAL, "is of host %u: there are 0 to %u", l->host,
+				   part_hosts(run) - 1);
+	for (uint32_t i = first_nic(run, l->host); !err && i < first_nic(run, l->host + 1); i++)
+		err = link_plan(run, p, vb_sim_host_link(run->sim, i), l);
+	return err;
 }
 
 /* Its members are hosts of its partition, and its table leads to them. */

@@ -27,6 +27,14 @@ void part_path(char *path, size_t size, const struct vb_scenario *sc, const char
 char *part_read_file(const struct part *p, const char *name, size_t max, char path[VB_FABRIC_PATH],
 		     size_t *len, int *err);
 
+/* topology.c: the hosts that workloads name, each of one NIC or several; the table of NICs, NULL
+ * where none has several. */
+uint32_t part_hosts(const struct vb_scenario_run *run);
+const struct vb_nics *part_nics(const struct vb_scenario_run *run);
+
+/* topology.c: NICs of hosts are in networks that no cable joins. */
+bool part_is_apart(const struct vb_scenario_run *run);
+
 /* topology.c: run->topo and, where files say them, the routes. */
 int part_open_topology(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		       const struct part *p);

@@ -5,6 +5,7 @@
 #include "scenario/input/chakra/chakra.h"
 #include "scenario/input/flows.h"
 #include "scenario/input/goal/goal.h"
+#include "scenario/input/nics.h"
 #include "scenario/input/sizes.h"
 #include "sim/load/tally.h"
 
@@ -33,12 +34,14 @@ static int pattern_add(struct vb_scenario_run *run, const struct part *p,
 		       const struct vb_load_pattern *pattern)
 {
 	const struct vb_scenario *sc = p->sc;
-	const char *wrong = vb_load_wrong(&sc->load, pattern, run->topo.host_cnt);
+	struct vb_load_config load = sc->load;
+	const char *wrong;
 	int err;
 
+	load.nics = part_nics(run);
+	wrong = vb_load_wrong(&load, pattern, part_hosts(run));
 	if (wrong)
-		return part_refuse(p, -EINVAL, "%s; hosts are 0 to %u", wrong,
-				   run->topo.host_cnt - 1);
+		return part_refuse(p, -EINVAL, "%s; hosts are 0 to %u", wrong, part_hosts(run) - 1);
 	wrong = vb_load_group_wrong(run->load, pattern);
 	if (wrong)
 		return part_refuse(p, -EINVAL, "%s; there are %u", wrong, sc->group_cnt);
@@ -58,8 +61,9 @@ static int pattern_add(struct vb_scenario_run *run, const struct part *p,
 /* The hosts that a pattern may have. */
 static uint32_t hosts_of(const struct vb_scenario_run *run, const struct vb_load_pattern *pattern)
 {
-	return pattern->hosts && pattern->hosts < run->topo.host_cnt ? pattern->hosts
-								     : run->topo.host_cnt;
+	uint32_t all = part_hosts(run);
+
+	return pattern->hosts && pattern->hosts < all ? pattern->hosts : all;
 }
 
 /* The name of a rank's trace. */
@@ -187,6 +191,7 @@ static int flows_open(struct vb_scenario_run *run, const struct part *p,
 	char path[VB_FABRIC_PATH];
 	const struct vb_complaint c = {path, p->text, p->len};
 	const struct vb_flows_config cfg = {.net = run->net,
+					    .nics = part_nics(run),
 					    .hosts = hosts_of(run, pattern),
 					    .type = sc->load.type,
 					    .is_infiniband = sc->link_kind != 0,
@@ -212,11 +217,28 @@ static int flows_open(struct vb_scenario_run *run, const struct part *p,
 	return err == -ENOMEM ? part_no_memory(p, err) : err;
 }
 
+/* A host that the topology knows by its name, or with a NIC. */
+static int end_find(const struct vb_scenario_run *run, const struct part *p,
+		    const struct vb_scenario_end *end, uint32_t *out)
+{
+	const struct vb_complaint c = {p->sc->file, p->text, p->len};
+	const struct vb_token word = {.text = end->text, .len = (uint32_t)strlen(end->text)};
+	char why[160];
+
+	if (!end->text[0] || vb_net_end(run->net, &word, true, out, why, sizeof why) == 0)
+		return 0;
+	return vb_complain(&c, end->at.line, end->at.column, "%s", why);
+}
+
 int part_open_pattern(struct vb_scenario_run *run, const struct part *p, uint32_t i)
 {
 	struct vb_load_pattern pattern = p->sc->pattern[i];
-	int err = p->sc->sizes_file[i][0] ? sizes_read(run, p, i) : 0;
+	int err = end_find(run, p, &p->sc->from[i], &pattern.src);
 
+	if (!err)
+		err = end_find(run, p, &p->sc->to[i], &pattern.dst);
+	if (!err && p->sc->sizes_file[i][0])
+		err = sizes_read(run, p, i);
 	if (!err && pattern.shape == VB_LOAD_LIST)
 		err = flows_open(run, p, &pattern, i);
 	if (!err && pattern.shape == VB_LOAD_GRAPH)

@@ -3,6 +3,7 @@
 #include "scenario/part/part.h"
 
 #include "scenario/fabric/file.h"
+#include "scenario/input/nics.h"
 #include "wire/hdr.h"
 
 #include <errno.h>
@@ -128,12 +129,46 @@ static int net_read(struct vb_scenario_run *run, const struct part *p, enum vb_n
 	return err == -ENOMEM ? part_no_memory(p, err) : err;
 }
 
+bool part_is_apart(const struct vb_scenario_run *run)
+{
+	for (uint32_t i = 0; run->nics.host_cnt && i < run->topo.host_cnt; i++)
+		if (run->nics.network[i] != run->nics.network[0])
+			return true;
+	return false;
+}
+
 static int net_make(struct vb_scenario_run *run, const struct vb_scenario *sc, const struct part *p)
 {
 	int err = vb_net_make(run->net, &sc->topology.cable, &sc->topology.fabric, &run->memory,
 			      &run->topo);
 
-	return err ? part_no_memory(p, err) : 0;
+	if (err)
+		return part_no_memory(p, err);
+	if (!vb_net_has_nics(run->net))
+		return 0;
+	run->nics = (struct vb_nics){.host_cnt = run->net->host_cnt,
+				     .first = run->net->first,
+				     .network = run->net->network,
+				     .choice = (enum vb_nic_choice)sc->topology.nics};
+	if (sc->link_kind && part_is_apart(run))
+		return part_refuse(
+		    p, -EINVAL, "has networks that no cable joins: links of InfiniBand take one");
+	if (sc->partition_cnt || sc->group_cnt)
+		return part_refuse(
+		    p, -EINVAL,
+		    "has hosts with several NICs, which partitions and groups do not "
+		    "tell apart");
+	return 0;
+}
+
+const struct vb_nics *part_nics(const struct vb_scenario_run *run)
+{
+	return run->nics.host_cnt ? &run->nics : NULL;
+}
+
+uint32_t part_hosts(const struct vb_scenario_run *run)
+{
+	return run->nics.host_cnt ? run->nics.host_cnt : run->topo.host_cnt;
 }
 
 int part_open_routes(struct vb_scenario_run *run, const struct vb_scenario *sc,

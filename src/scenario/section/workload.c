@@ -9,7 +9,7 @@
 #define IN(type, field) offsetof(struct type, field)
 #define HOSTS_MAX (1u << 20)
 
-/* By read_file_names(). */
+/* By read_file_names() and read_ends(). */
 static int read_later(struct reader *r, const yaml_node_t *node, void *at)
 {
 	(void)r, (void)node, (void)at;
@@ -95,8 +95,8 @@ static int read_algorithm(struct reader *r, const yaml_node_t *node, void *at)
 static const struct key load_keys[] = {
     {.name = "shape", .kind = KEY_NAME, .offset = IN(vb_load_pattern, shape), .names = loads},
     {"hosts", KEY_U32, IN(vb_load_pattern, hosts), 2, HOSTS_MAX, NULL, NULL, NULL},
-    {"from", KEY_U32, IN(vb_load_pattern, src), 0, HOSTS_MAX, NULL, NULL, NULL},
-    {"to", KEY_U32, IN(vb_load_pattern, dst), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {.name = "from", .kind = KEY_CALL, .offset = 0, .read = read_later},
+    {.name = "to", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {"group", KEY_U32, IN(vb_load_pattern, group), 0, VB_SIM_GROUPS - 1, NULL, NULL, NULL},
     {"count", KEY_U32, IN(vb_load_pattern, flows), 1, 1u << 22, NULL, NULL, NULL},
     {"bytes", KEY_BYTES64, IN(vb_load_pattern, bytes), 0, UINT64_C(1) << 40, NULL, NULL, NULL},
@@ -214,6 +214,32 @@ static int check_graph(struct reader *r, const yaml_node_t *node, const struct v
 	return 0;
 }
 
+/* A host: a number here, or a text that the topology will know. */
+static int read_end(struct reader *r, const yaml_node_t *node, const char *name, uint32_t *host,
+		    struct vb_scenario_end *end)
+{
+	const struct key number = {name, KEY_U32, 0, 0, HOSTS_MAX, NULL, NULL, NULL};
+	const char *text = reader_text(node);
+
+	if (!text || text[strspn(text, "-.0123456789")] == '\0')
+		return reader_key(r, node, &number, host);
+	if (strlen(text) >= sizeof end->text)
+		return reader_fail(r, node, "%s is a host: its number, its name, or HOST:NIC",
+				   name);
+	end->at = vb_scenario_place_of(node);
+	snprintf(end->text, sizeof end->text, "%s", text);
+	return 0;
+}
+
+static int read_ends(struct reader *r, const yaml_node_t *node, struct vb_scenario *sc, uint32_t i)
+{
+	const yaml_node_t *from = reader_member(r, node, "from"),
+			  *to = reader_member(r, node, "to");
+	int bad = from ? read_end(r, from, "from", &sc->pattern[i].src, &sc->from[i]) : 0;
+
+	return bad || !to ? bad : read_end(r, to, "to", &sc->pattern[i].dst, &sc->to[i]);
+}
+
 static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
 {
 	struct vb_scenario *sc = base;
@@ -234,6 +260,8 @@ static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
 
 	if (!err)
 		err = vb_scenario_check_class(r, node);
+	if (!err)
+		err = read_ends(r, node, sc, sc->pattern_cnt - 1);
 	if (!err)
 		err = read_file_names(r, node, sc, sc->pattern_cnt - 1);
 	if (!err)

@@ -40,6 +40,9 @@ int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
 	}
 	n = &l->flow[i];
 	*n = *f;
+	if (l->cfg.nics && !vb_flow_is_to_group(f))
+		vb_nic_choose(l->cfg.nics, l->nic_turn, &n->src, &n->dst);
+	VB_ASSERT_ALL(n->src != n->dst && n->src < l->host_cnt);
 	n->number = number;
 	n->delivered = n->done = VB_NEVER;
 	n->connection = n->next = VB_LOAD_NONE;

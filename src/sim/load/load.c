@@ -325,7 +325,10 @@ static int memory_create(struct vb_load *l)
 	l->idle = m->alloc(m->ctx, l->host_cnt * sizeof *l->idle);
 	l->wrs = m->alloc(m->ctx, l->host_cnt * sizeof *l->wrs);
 	l->starts_mem = m->alloc(m->ctx, vb_eventq_size(ids));
-	if (!l->flow || !l->connection || !l->idle || !l->wrs || !l->starts_mem)
+	if (l->cfg.nics)
+		l->nic_turn = m->alloc(m->ctx, 2 * l->hosts * sizeof *l->nic_turn);
+	if (!l->flow || !l->connection || !l->idle || !l->wrs || !l->starts_mem ||
+	    (l->cfg.nics && !l->nic_turn))
 		return -ENOMEM;
 	vb_eventq_init(&l->starts, l->starts_mem, ids);
 	for (uint32_t i = 0; i < l->host_cnt; i++)
@@ -376,6 +379,7 @@ int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_loa
 		l->cfg.message_bytes = vb_mtu_bytes(cfg->mtu);
 	l->memory = *memory;
 	l->host_cnt = vb_sim_host_cnt(sim);
+	l->hosts = cfg->nics ? cfg->nics->host_cnt : l->host_cnt;
 	l->over_first = l->over_last = VB_LOAD_NONE;
 
 	int err = memory_create(l);
@@ -423,8 +427,8 @@ void vb_load_destroy(struct vb_load *l)
 		vb_graph_destroy(l->source[i].own_graph);
 	}
 
-	void *const all[] = {l->flow, l->tally,      l->connection, l->idle,
-			     l->wrs,  l->starts_mem, l->mr,         l};
+	void *const all[] = {l->flow,       l->tally, l->connection, l->idle, l->wrs,
+			     l->starts_mem, l->mr,    l->nic_turn,   l};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i])

@@ -12,6 +12,7 @@
 
 #include "sim/load/draw.h"
 #include "sim/load/graph/collective/collective.h"
+#include "sim/load/nic/nic.h"
 #include "sim/sim.h"
 
 enum vb_load_op { VB_LOAD_SEND, VB_LOAD_WRITE, VB_LOAD_READ, VB_LOAD_ATOMIC, VB_LOAD_OP_CNT };
@@ -36,7 +37,7 @@ enum vb_load_shape {
 
 /* A flow of a list, not to a group. */
 struct vb_load_item {
-	uint32_t src, dst;
+	uint32_t src, dst; /* hosts, or with VB_LOAD_NIC NICs */
 	uint64_t bytes;
 	vb_time start;          /* from that of the pattern on; not before the item before it */
 	uint16_t traffic_class; /* with VB_LOAD_OWN_CLASS; 0: that of the pattern */
@@ -52,8 +53,8 @@ struct vb_load_list {
 
 struct vb_load_pattern {
 	enum vb_load_shape shape;
-	uint32_t hosts; /* the first so many; 0: all */
-	uint32_t src, dst;
+	uint32_t hosts;    /* the first so many; 0: all */
+	uint32_t src, dst; /* hosts, or with VB_LOAD_NIC NICs */
 	/* INCAST and MULTICAST senders, POISSON arrivals, PING_PONG messages. */
 	uint32_t flows;
 	uint32_t group;                   /* MULTICAST: in the order of vb_load_add_group() */
@@ -99,6 +100,9 @@ struct vb_load_config {
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic;
 	uint8_t traffic_class;
 	vb_dur receive_delay; /* from a message's arrival until its receive is posted again */
+	/* Where hosts have several NICs, to stay while the load does; NULL: a host of the
+	 * simulation is one. */
+	const struct vb_nics *nics;
 };
 
 /* A multicast group, whose members receive: each host that is listed, as often as it is. */
@@ -116,7 +120,7 @@ struct vb_load_group_stats {
 };
 
 struct vb_flow {
-	uint32_t src, dst; /* hosts; dst: or VB_LOAD_GROUP and a group */
+	uint32_t src, dst; /* hosts of the simulation; dst: or VB_LOAD_GROUP and a group */
 	uint64_t bytes;
 	vb_time start;
 	vb_time delivered; /* SEND: all of it has arrived, at each member; else VB_NEVER */
@@ -185,7 +189,7 @@ uint64_t vb_load_graph_received(const struct vb_load *l, uint32_t pattern, uint3
 uint32_t vb_load_iterations(const struct vb_load *l, uint32_t pattern);
 uint32_t vb_load_pattern_cnt(const struct vb_load *l);
 
-/* Adds one flow, not to a group. */
+/* Adds one flow, not to a group; @src and @dst are as in a pattern. */
 int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load_op op,
 		     uint64_t bytes, vb_time start);
 

@@ -41,8 +41,8 @@ static int flow_of(struct vb_load *l, struct vb_load_source *s, uint32_t src, ui
 	    l->cfg.type == VB_QPT_UD)
 		f.op = VB_LOAD_SEND;
 	s->made++;
-	VB_ASSERT_ALL(src != dst && src < l->host_cnt &&
-		      (dst < l->host_cnt || vb_flow_is_to_group(&f)));
+	VB_ASSERT_ALL(vb_nic_host(l->cfg.nics, src) < l->hosts &&
+		      (vb_nic_host(l->cfg.nics, dst) < l->hosts || vb_flow_is_to_group(&f)));
 	return vb_load_flow_new(l, &f);
 }
 
@@ -104,9 +104,15 @@ static int add_multicast(struct vb_load *l, struct vb_load_source *s)
 	return err;
 }
 
+/* Of all NICs of a host together. */
 static uint64_t host_kbps(const struct vb_load *l, uint32_t host)
 {
-	return vb_sim_port_rate(l->sim, vb_sim_host_port(l->sim, host)) / 1000;
+	const struct vb_nics *n = l->cfg.nics;
+	uint64_t sum = 0;
+
+	for (uint32_t i = n ? n->first[host] : host; i < (n ? n->first[host + 1] : host + 1); i++)
+		sum += vb_sim_port_rate(l->sim, vb_sim_host_port(l->sim, i)) / 1000;
+	return sum;
 }
 
 /* Hosts send in proportion to their cables: so each is loaded as the others are. */
@@ -206,6 +212,7 @@ static int add_poisson(struct vb_load *l, struct vb_load_source *s)
 
 	if (s->rate_sum)
 		kbps = s->rate_sum[s->p.hosts - 1] / s->p.hosts;
+	VB_ASSERT(kbps > 0);
 	/* bytes * 8e9 ns / rate, over the load and the hosts. */
 	s->gap_q8 = mean * UINT64_C(2048000000) / kbps * 1000 / s->p.load_ppm * 1000 / s->p.hosts;
 	/* Arrivals at hosts that are off come to nothing: so there are more of them. */
@@ -226,8 +233,10 @@ static int item_await(struct vb_load *l, struct vb_load_source *s, vb_time now)
 		return rc;
 	}
 	s->item.start = vb_time_after(s->p.start, s->item.start);
-	if (s->item.src >= s->p.hosts || s->item.dst >= s->p.hosts || s->item.src == s->item.dst ||
-	    s->item.op > VB_LOAD_OP_CNT || s->item.start < now) {
+	if (vb_nic_host(l->cfg.nics, s->item.src) >= s->p.hosts ||
+	    vb_nic_host(l->cfg.nics, s->item.dst) >= s->p.hosts ||
+	    !vb_nic_can(l->cfg.nics, s->item.src, s->item.dst) || s->item.op > VB_LOAD_OP_CNT ||
+	    s->item.start < now) {
 		l->failure = -EINVAL;
 		return -EINVAL;
 	}
@@ -247,7 +256,7 @@ static void item_start(struct vb_load *l, struct vb_load_source *s, vb_time now)
 
 	if (f.op == VB_LOAD_OP_CNT)
 		f.op = l->cfg.type == VB_QPT_UD ? VB_LOAD_SEND : (uint8_t)draw_op(&s->p, &s->rng);
-	VB_ASSERT_ALL(s->item.start == now && f.src < l->host_cnt && f.dst < l->host_cnt);
+	VB_ASSERT_ALL(s->item.start == now);
 	s->made++;
 	if (vb_load_flow_new(l, &f) == 0)
 		(void)item_await(l, s, now);
@@ -291,6 +300,12 @@ static struct vb_load_source *source_of(struct vb_load *l, const struct vb_flow 
 	return f->pattern < l->source_cnt ? &l->source[f->pattern] : NULL;
 }
 
+/* A node of a flow as an end of another one, which has the same NIC then. */
+static uint32_t end_of(const struct vb_load *l, uint32_t node)
+{
+	return l->cfg.nics ? VB_LOAD_NIC | node : node;
+}
+
 /* Its flows follow from others that have arrived, or are done. */
 static bool is_closed_loop(const struct vb_load_pattern *p)
 {
@@ -311,7 +326,7 @@ void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now)
 	if (s->run)
 		vb_graph_run_on_arrival(s->run, f.step, now);
 	if (s->p.shape == VB_LOAD_PING_PONG && f.step + 1 < s->p.flows)
-		(void)flow_of(l, s, f.dst, f.src, f.bytes, f.step + 1, now);
+		(void)flow_of(l, s, end_of(l, f.dst), end_of(l, f.src), f.bytes, f.step + 1, now);
 	else
 		return;
 	vb_load_arm(l);
@@ -330,11 +345,11 @@ void vb_pattern_on_done(struct vb_load *l, uint32_t flow, vb_time now)
 	if (s->p.shape != VB_LOAD_ALL_TO_ALL)
 		return;
 
-	uint32_t d = f.step + s->p.parallel;
+	uint32_t d = f.step + s->p.parallel, src = vb_nic_host(l->cfg.nics, end_of(l, f.src));
 
 	if (d >= s->p.hosts)
 		return;
-	(void)flow_of(l, s, f.src, (f.src + d) % s->p.hosts, f.bytes, d, now);
+	(void)flow_of(l, s, src, (src + d) % s->p.hosts, f.bytes, d, now);
 	vb_load_arm(l);
 }
 
@@ -358,11 +373,14 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 	switch (p->shape) {
 	case VB_LOAD_SINGLE:
 	case VB_LOAD_PING_PONG:
-		return p->src < n && p->dst < n && p->src != p->dst
+		if (vb_nic_host(c->nics, p->src) >= n || vb_nic_host(c->nics, p->dst) >= n ||
+		    vb_nic_host(c->nics, p->src) == vb_nic_host(c->nics, p->dst))
+			return "is from a host to another one of those that take part";
+		return vb_nic_can(c->nics, p->src, p->dst)
 			   ? NULL
-			   : "is from a host to another one of those that take part";
+			   : "is from a NIC to another one that it does not reach";
 	case VB_LOAD_INCAST:
-		if (p->dst >= n)
+		if (vb_nic_host(c->nics, p->dst) >= n)
 			return "is to one of the hosts that take part";
 		return p->flows >= 1 && p->flows < n
 			   ? NULL
@@ -425,7 +443,7 @@ const char *vb_load_group_wrong(const struct vb_load *l, const struct vb_load_pa
 static int pattern_begin(struct vb_load *l, struct vb_load_source *s)
 {
 	const struct vb_load_pattern *p = &s->p;
-	uint32_t n = p->hosts;
+	uint32_t n = p->hosts, to = vb_nic_host(l->cfg.nics, p->dst);
 	int err = 0;
 
 	switch (p->shape) {
@@ -434,7 +452,7 @@ static int pattern_begin(struct vb_load *l, struct vb_load_source *s)
 		return flow_of(l, s, p->src, p->dst, p->bytes, 0, p->start);
 	case VB_LOAD_INCAST:
 		for (uint32_t i = 1; !err && i <= p->flows; i++)
-			err = flow_of(l, s, (p->dst + i) % n, p->dst, p->bytes, 0, p->start);
+			err = flow_of(l, s, (to + i) % n, p->dst, p->bytes, 0, p->start);
 		return err;
 	case VB_LOAD_PERMUTATION:
 		return add_permutation(l, s);
@@ -463,13 +481,13 @@ int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p)
 	if (l->source_cnt == VB_LOAD_PATTERNS_MAX)
 		return -ENOMEM;
 	if (own.hosts == 0)
-		own.hosts = l->host_cnt;
+		own.hosts = l->hosts;
 	if (own.start < vb_sim_now(l->sim))
 		own.start = vb_sim_now(l->sim);
 
 	int err;
 
-	if (vb_load_wrong(&l->cfg, &own, l->host_cnt) || vb_load_group_wrong(l, &own) ||
+	if (vb_load_wrong(&l->cfg, &own, l->hosts) || vb_load_group_wrong(l, &own) ||
 	    (vb_sim_part_cnt(l->sim) > 1 && vb_load_parts_wrong(&l->cfg, &own, false)))
 		return -EINVAL;
 	*s = (struct vb_load_source){
@@ -490,8 +508,9 @@ int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load
 			    .start = start,
 			    .pattern = UINT16_MAX};
 
-	if (src >= l->host_cnt || dst >= l->host_cnt || src == dst || op >= VB_LOAD_OP_CNT ||
-	    start < vb_sim_now(l->sim) ||
+	if (vb_nic_host(l->cfg.nics, src) >= l->hosts ||
+	    vb_nic_host(l->cfg.nics, dst) >= l->hosts || !vb_nic_can(l->cfg.nics, src, dst) ||
+	    op >= VB_LOAD_OP_CNT || start < vb_sim_now(l->sim) ||
 	    (l->cfg.type == VB_QPT_UC && (op == VB_LOAD_READ || op == VB_LOAD_ATOMIC)) ||
 	    (l->cfg.type == VB_QPT_UD && op != VB_LOAD_SEND))
 		return -EINVAL;

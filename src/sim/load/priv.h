@@ -97,6 +97,9 @@ struct vb_load {
 	struct vb_load_config cfg;
 	struct vb_sim_memory memory;
 	uint32_t host_cnt;
+	/* The same, but where a host has several NICs: then host_cnt counts these. */
+	uint32_t hosts;
+	uint32_t *nic_turn; /* of vb_nic_choose() */
 	struct vb_flow *flow;
 	uint32_t flow_cnt;
 	/* Flows of lists that are over, the first of them first: by step. */

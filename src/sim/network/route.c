@@ -90,7 +90,7 @@ int vb_sim_routes_create(struct vb_sim *s)
 
 	if (err || s->switch_cnt == 0)
 		return err;
-	err = sets_create(s, false);
+	err = sets_create(s, s->cfg.is_apart);
 	return err ? err : multipath_create(s);
 }
 

@@ -25,7 +25,9 @@ struct vb_graph_run {
 	struct vb_eventq calcs; /* when these end */
 	void *calcs_mem;
 	uint32_t *connection; /* of each pair */
-	uint64_t *received;   /* of each rank: bytes */
+	uint32_t
+	    *nic; /* of each pair: NICs of its ends, or VB_LOAD_NONE; NULL: hosts have one each */
+	uint64_t *received; /* of each rank: bytes */
 	struct vb_load_lap *lap;
 	uint32_t lap_cnt; /* iterations that are over */
 	uint32_t ended;   /* operations of this one */
@@ -108,6 +110,22 @@ static void calc_start(struct vb_graph_run *r, uint32_t op, vb_time now)
 		stream_go_on(r, stream, now);
 }
 
+/* Messages that share a connection have the NICs of the first one. */
+static void choose_nics(struct vb_graph_run *r, uint32_t pair, struct vb_flow *f)
+{
+	struct vb_load *l = r->load;
+
+	if (!r->nic || l->source[r->source].p.new_connections)
+		return;
+	if (r->nic[2 * pair] == VB_LOAD_NONE) {
+		r->nic[2 * pair] = f->src;
+		r->nic[2 * pair + 1] = f->dst;
+		vb_nic_choose(l->cfg.nics, l->nic_turn, &r->nic[2 * pair], &r->nic[2 * pair + 1]);
+	}
+	f->src = VB_LOAD_NIC | r->nic[2 * pair];
+	f->dst = VB_LOAD_NIC | r->nic[2 * pair + 1];
+}
+
 static void send_start(struct vb_graph_run *r, uint32_t op, vb_time now)
 {
 	const struct vb_graph_op *o = &r->g->op[op];
@@ -119,6 +137,7 @@ static void send_start(struct vb_graph_run *r, uint32_t op, vb_time now)
 			    .pattern = (uint16_t)r->source,
 			    .op = VB_LOAD_SEND};
 
+	choose_nics(r, o->pair, &f);
 	(void)vb_load_flow_new(r->load, &f); /* a failure is the load's */
 }
 
@@ -246,8 +265,10 @@ static int tables_create(struct vb_graph_run *r, uint32_t iterations)
 	r->connection = m->alloc(m->ctx, (g->pair_cnt + 1) * sizeof *r->connection);
 	r->received = m->alloc(m->ctx, (g->rank_cnt + 1) * sizeof *r->received);
 	r->lap = m->alloc(m->ctx, iterations * sizeof *r->lap);
-	if (!r->left || !r->next || !r->state || !r->stream || !r->calcs_mem || !r->connection ||
-	    !r->received || !r->lap)
+	if (r->load->cfg.nics)
+		r->nic = m->alloc(m->ctx, (2 * g->pair_cnt + 1) * sizeof *r->nic);
+	if ((r->load->cfg.nics && !r->nic) || !r->left || !r->next || !r->state || !r->stream ||
+	    !r->calcs_mem || !r->connection || !r->received || !r->lap)
 		return -ENOMEM;
 	vb_eventq_init(&r->calcs, r->calcs_mem, streams + 1);
 	r->ready.first = VB_GRAPH_NONE;
@@ -255,6 +276,8 @@ static int tables_create(struct vb_graph_run *r, uint32_t iterations)
 		r->stream[i].first = VB_GRAPH_NONE;
 	for (uint32_t i = 0; i < g->pair_cnt; i++)
 		r->connection[i] = VB_LOAD_NONE;
+	for (uint32_t i = 0; r->nic && i < 2 * g->pair_cnt; i++)
+		r->nic[i] = VB_LOAD_NONE;
 	return 0;
 }
 
@@ -278,7 +301,7 @@ void vb_graph_run_destroy(struct vb_graph_run *r, const struct vb_sim_memory *me
 		return;
 
 	void *const all[] = {r->left,       r->next,     r->state, r->stream, r->calcs_mem,
-			     r->connection, r->received, r->lap,   r};
+			     r->connection, r->received, r->lap,   r->nic,    r};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (all[i])

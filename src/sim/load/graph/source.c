@@ -50,7 +50,7 @@ int vb_graph_source_begin(struct vb_load *l, struct vb_load_source *s)
 	if (s->p.iterations == 0)
 		s->p.iterations = 1;
 	if (s->p.shape == VB_LOAD_COLLECTIVE) {
-		s->p.collective = collective_of(&s->p, l->host_cnt);
+		s->p.collective = collective_of(&s->p, l->hosts);
 		s->p.collective.seed = vb_rng_next(&s->rng);
 		err = vb_collective_create(&s->own_graph, &s->p.collective, &l->memory);
 		s->p.graph = s->own_graph;
