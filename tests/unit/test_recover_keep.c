@@ -236,6 +236,90 @@ static void gap__closed_at_its_beginning(void **state)
 	env_close(&env);
 }
 
+static enum vb_verdict read_arrives(struct vb_qp *qp, uint32_t at, uint32_t pkts)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(FIRST + at),
+			   .selective = true};
+
+	h.reth.va = ENV_IOVA;
+	h.reth.rkey = vb_mr_rkey(env.mr);
+	h.reth.len = pkts * MTU;
+	return env_rx(&env, 2, &h, 0);
+}
+
+/* The next packet is a report of @extent packets from @at on, with these runs: offset << 16 |
+ * count. */
+static void assert_report(uint32_t at, uint32_t extent, const uint32_t *run, uint32_t cnt)
+{
+	const uint8_t *body = b.pkt[0].hdr + VB_BTH_LEN + 4;
+	struct vb_hdr h = answer();
+
+	assert_int_equal(h.aeth.syndrome, VB_NAK_PSN_SEQ);
+	assert_int_equal(h.psn.v, vb_psn(FIRST + at).v);
+	assert_int_equal(be32_get(body) & 0xffff, extent);
+	assert_int_equal(b.pkt[0].hdr_len, VB_BTH_LEN + 4 + 12 + 4 * cnt);
+	for (uint32_t i = 0; i < cnt; i++)
+		assert_int_equal(be32_get(body + 12 + 4 * i), run[i]);
+}
+
+/* READs behind a gap are kept, count as arrived with all PSNs of their answers, and are answered in
+ * their turn. */
+static void keep__reads(void **state)
+{
+	struct vb_qp *qp = start();
+
+	(void)state;
+	assert_int_equal(read_arrives(qp, 1, 3), VB_VERDICT_OK);
+	assert_report(0, 4, (const uint32_t[]){0 << 16 | 1}, 1);
+	arrives(qp, 4, true);
+	assert_report(0, 5, (const uint32_t[]){0 << 16 | 1}, 1);
+	assert_int_equal(read_arrives(qp, 6, 2), VB_VERDICT_OK);
+	assert_report(0, 8, (const uint32_t[]){0 << 16 | 1, 5 << 16 | 1}, 2);
+	assert_int_equal(read_arrives(qp, 6, 2), VB_VERDICT_OK); /* once more */
+	assert_int_equal(qp->sr->kept_cnt, 3);
+	assert_int_equal(qp->sr->read_cnt, 2);
+	arrives(qp, 0, false);
+	assert_true(vb_psn_eq(qp->resp.epsn, vb_psn(FIRST + 5)));
+	assert_int_equal(qp->sr->kept_cnt, 1);
+	assert_int_equal(qp->sr->read_cnt, 1);
+	arrives(qp, 5, false);
+	assert_true(vb_psn_eq(qp->resp.epsn, vb_psn(FIRST + 8)));
+	assert_int_equal(qp->sr->kept_cnt, 0);
+	assert_int_equal(qp->sr->read_cnt, 0);
+	/* Both answers, without another request. */
+	assert_int_equal(qp->resp.res_pending, 2);
+	env_close(&env);
+}
+
+/* A report of the newest runs begins between READs, too, and never inside one. */
+static void report__between_reads(void **state)
+{
+	struct vb_qp *qp = start();
+	uint32_t run[VB_SR_RUNS];
+
+	(void)state;
+	for (uint32_t i = 0; i < 3 * VB_SR_RUNS; i++)
+		assert_int_equal(read_arrives(qp, 5 * i + 1, 4), VB_VERDICT_OK);
+	for (uint32_t i = 0; i < VB_SR_RUNS; i++)
+		run[i] = 5 * (2 * VB_SR_RUNS + i) << 16 | 1;
+	assert_report(0, 15 * VB_SR_RUNS, run, VB_SR_RUNS);
+	/* A page ends with 1024 PSNs, and a READ goes on in the next one. */
+	assert_int_equal(read_arrives(qp, 15 * VB_SR_RUNS, 2000), VB_VERDICT_OK);
+	arrives(qp, 15 * VB_SR_RUNS + 2001, true);
+	(void)answer();
+	assert_int_equal(qp->sr->high.v, vb_psn(FIRST + 15 * VB_SR_RUNS + 2002).v);
+	env_close(&env);
+	/* A READ that goes beyond the window is not kept: no peer has so much in flight. */
+	qp = start();
+	assert_int_equal(read_arrives(qp, VB_SR_WINDOW - 2, 3), VB_VERDICT_PSN);
+	assert_int_equal(qp->sr->kept_cnt, 0);
+	assert_int_equal(read_arrives(qp, VB_SR_WINDOW - 2, 2), VB_VERDICT_OK);
+	assert_true(vb_psn_eq(qp->sr->high, vb_psn(FIRST + VB_SR_WINDOW)));
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +328,8 @@ int main(void)
 	    cmocka_unit_test(keep__ends_with_the_window),
 	    cmocka_unit_test(keep__once),
 	    cmocka_unit_test(keep__nothing_amid_a_read),
+	    cmocka_unit_test(keep__reads),
+	    cmocka_unit_test(report__between_reads),
 	    cmocka_unit_test(gap__closed_at_its_beginning),
 	    cmocka_unit_test(report__of_more_runs_than_it_holds),
 	    cmocka_unit_test(keep__as_much_as_the_pool_has),

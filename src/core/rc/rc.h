@@ -128,6 +128,8 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 uint32_t vb_flush_access(uint32_t flush);
 enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 VB_COLD enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr, vb_time now);
+/* Packets of the answer to a READ of @len bytes. */
+uint32_t vb_resp_read_pkts(const struct vb_qp *qp, uint32_t len);
 /* The oldest READ or atomic whose answer is not all sent, or NULL. */
 struct vb_resource *vb_resp_pending(struct vb_qp *qp);
 /* The one that has the answer with @psn, or NULL. */

@@ -67,7 +67,7 @@ static void res_answer(struct vb_qp *qp, struct vb_resource *r, struct vb_psn st
 	vb_sched_activate(qp);
 }
 
-static uint32_t pkts_of(const struct vb_qp *qp, uint32_t len)
+uint32_t vb_resp_read_pkts(const struct vb_qp *qp, uint32_t len)
 {
 	return len <= qp->mtu ? 1 : (uint32_t)(((uint64_t)len + qp->mtu - 1) / qp->mtu);
 }
@@ -98,7 +98,7 @@ enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t
 	resp->msn++;
 	r->first = hdr->psn;
 	r->srqn = resp->srqn;
-	r->pkts = pkts_of(qp, hdr->reth.len);
+	r->pkts = vb_resp_read_pkts(qp, hdr->reth.len);
 	r->va = hdr->reth.va;
 	r->rkey = hdr->reth.rkey;
 	r->len = hdr->reth.len;
@@ -344,7 +344,7 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb
 	    hdr->reth.rkey != r->rkey || hdr->reth.len > r->len - off || hdr->xrc_srqn != r->srqn)
 		return;
 
-	uint32_t pkts = pkts_of(qp, hdr->reth.len);
+	uint32_t pkts = vb_resp_read_pkts(qp, hdr->reth.len);
 	bool to_end = k + pkts == r->pkts;
 
 	if (to_end ? hdr->reth.len != r->len - off : hdr->reth.len % qp->mtu != 0)

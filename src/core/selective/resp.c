@@ -37,6 +37,14 @@ static bool is_kept(const struct vb_qp *qp, struct vb_psn psn)
 	return kept_word(qp, psn) >> psn.v % 64 & 1;
 }
 
+/* The same word: those that are kept and READs. */
+static uint64_t read_word(const struct vb_qp *qp, struct vb_psn psn)
+{
+	const struct vb_sr_kept_page *p = qp->sr->read_cnt ? page_at(qp, page_of(psn)) : NULL;
+
+	return p ? p->read[psn.v % VB_SR_KEPT_PSNS / 64] : 0;
+}
+
 /* Gives back the page with @psn when nothing in it is kept. */
 static void page_release(struct vb_qp *qp, struct vb_psn psn)
 {
@@ -61,7 +69,9 @@ static void release_kept(struct vb_qp *qp, struct vb_psn psn)
 		return;
 	cnt = vb_sr_drop(qp->hca, p->block[i]);
 	VB_ASSERT(sr->kept_cnt > 0 && sr->block_cnt >= cnt);
+	sr->read_cnt -= read_word(qp, psn) >> psn.v % 64 & 1;
 	p->kept[i / 64] &= ~(UINT64_C(1) << i % 64);
+	p->read[i / 64] &= ~(UINT64_C(1) << i % 64);
 	sr->kept_cnt--;
 	sr->block_cnt -= cnt;
 	if (p->kept[i / 64] == 0)
@@ -118,8 +128,8 @@ static bool has_room(const struct vb_qp *qp, struct vb_psn psn, uint32_t blocks)
 	       (qp->sr->kept_page[page_of(psn)] || pools->kept.free_cnt);
 }
 
-/* Copies the packet into the pool. */
-static bool packet_keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
+/* Copies the packet, which takes up @pkts PSNs, into the pool. */
+static bool packet_keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx, uint32_t pkts)
 {
 	struct vb_sr *sr = qp->sr;
 	uint32_t i = psn.v % VB_SR_KEPT_PSNS, bytes = vb_rx_bytes(rx), blocks;
@@ -136,35 +146,59 @@ static bool packet_keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx 
 
 		p = vb_sr_at(&qp->hca->sr.kept, taken);
 		memset(p->kept, 0, sizeof p->kept);
+		memset(p->read, 0, sizeof p->read);
 		sr->kept_page[page_of(psn)] = (uint16_t)(taken + 1);
 	}
 	p->block[i] = vb_sr_store(qp->hca, rx);
 	p->kept[i / 64] |= UINT64_C(1) << i % 64;
+	if (pkts > 1) {
+		p->read[i / 64] |= UINT64_C(1) << i % 64;
+		sr->read_cnt++;
+	}
 	sr->kept_cnt++;
 	sr->block_cnt += blocks;
 	return true;
+}
+
+/* The PSNs that a request takes up. */
+static uint32_t psns_of(const struct vb_qp *qp, const struct vb_hdr *hdr)
+{
+	return vb_hdr_opcode(hdr)->flags & VB_OP_READ ? vb_resp_read_pkts(qp, hdr->reth.len) : 1;
 }
 
 enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx)
 {
 	struct vb_sr *sr = qp->sr;
 	struct vb_responder *resp = &qp->resp;
+	uint32_t ahead = vb_psn_span(resp->epsn, hdr->psn), pkts = psns_of(qp, hdr);
 	bool kept = false, opens_gap = false;
 
-	if (vb_psn_span(resp->epsn, hdr->psn) < VB_SR_WINDOW) {
-		/* Answers of READs and atomics depend on all before: such requests come again. */
-		if (!vb_op_is_answered(hdr))
-			kept = packet_keep(qp, hdr->psn, rx);
+	/* No peer asks for more than the window; one that does asks again. */
+	if (ahead < VB_SR_WINDOW) {
+		struct vb_psn end;
+
+		kept = pkts <= VB_SR_WINDOW - ahead && packet_keep(qp, hdr->psn, rx, pkts);
+		end = vb_psn_add(hdr->psn, kept ? pkts : 1);
 		opens_gap = vb_psn_before(sr->high, hdr->psn);
 		sr->opened |= opens_gap;
-		if (!vb_psn_before(hdr->psn, sr->high))
-			sr->high = vb_psn_add(hdr->psn, 1);
+		sr->high = vb_psn_later(sr->high, end);
 	}
 	if (opens_gap || hdr->ack_req) {
 		vb_resp_owe_nak(resp, VB_RESP_REPORTS, VB_NAK_PSN_SEQ);
 		vb_sched_activate(qp);
 	}
 	return kept ? VB_VERDICT_OK : VB_VERDICT_PSN;
+}
+
+/* The packet that is kept at @psn, parsed. */
+static void kept_at(const struct vb_qp *qp, struct vb_psn psn, struct vb_hdr *hdr, struct vb_rx *rx)
+{
+	enum vb_verdict v;
+
+	*rx = vb_sr_stored(qp->hca, page_at(qp, page_of(psn))->block[psn.v % VB_SR_KEPT_PSNS]);
+	v = vb_hdr_parse(hdr, rx->pkt, rx->avail, rx->len);
+	VB_ASSERT(v == VB_VERDICT_OK && vb_psn_eq(hdr->psn, psn));
+	(void)v;
 }
 
 /* The kept packet whose PSN is now the expected one; its bytes stay until it is released. */
@@ -174,12 +208,7 @@ static bool next_kept(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx)
 
 	if (!qp->sr->kept_cnt || !is_kept(qp, psn))
 		return false;
-	*rx = vb_sr_stored(qp->hca, page_at(qp, page_of(psn))->block[psn.v % VB_SR_KEPT_PSNS]);
-
-	enum vb_verdict v = vb_hdr_parse(hdr, rx->pkt, rx->avail, rx->len);
-
-	VB_ASSERT(v == VB_VERDICT_OK && vb_psn_eq(hdr->psn, psn));
-	(void)v;
+	kept_at(qp, psn, hdr, rx);
 	return true;
 }
 
@@ -228,19 +257,42 @@ void vb_sr_went_on(struct vb_qp *qp, struct vb_psn psn, enum vb_verdict verdict,
 	}
 }
 
-/* The first PSN from @psn on that is kept, or is not, as @kept says; @end where there is none. */
-static struct vb_psn next_psn(const struct vb_qp *qp, struct vb_psn psn, struct vb_psn end,
-			      bool kept)
+/* The first PSN from @psn on that is kept; @end where there is none. */
+static struct vb_psn next_there(const struct vb_qp *qp, struct vb_psn psn, struct vb_psn end)
 {
 	while (vb_psn_before(psn, end)) {
-		uint64_t word = kept_word(qp, psn);
+		uint64_t word = kept_word(qp, psn) >> psn.v % 64;
 
-		word = (kept ? word : ~word) >> psn.v % 64;
 		if (word) {
 			psn = vb_psn_add(psn, (uint32_t)__builtin_ctzll(word));
 			break;
 		}
 		psn = vb_psn_add(psn, 64 - psn.v % 64);
+	}
+	return vb_psn_before(psn, end) ? psn : end;
+}
+
+/* The first PSN from @psn on that is missing; @end where there is none. A READ that is kept stands
+ * for all PSNs that it takes up; @psn is not inside one. */
+static struct vb_psn next_missing(const struct vb_qp *qp, struct vb_psn psn, struct vb_psn end)
+{
+	while (vb_psn_before(psn, end)) {
+		uint64_t missing = ~kept_word(qp, psn) >> psn.v % 64;
+		uint64_t reads = read_word(qp, psn) >> psn.v % 64;
+		uint32_t left = 64 - psn.v % 64;
+		uint32_t until = missing ? (uint32_t)__builtin_ctzll(missing) : left;
+		struct vb_hdr hdr;
+		struct vb_rx rx;
+
+		if (reads && (uint32_t)__builtin_ctzll(reads) < until) {
+			psn = vb_psn_add(psn, (uint32_t)__builtin_ctzll(reads));
+			kept_at(qp, psn, &hdr, &rx);
+			psn = vb_psn_add(psn, psns_of(qp, &hdr));
+			continue;
+		}
+		psn = vb_psn_add(psn, until);
+		if (until < left)
+			break;
 	}
 	return vb_psn_before(psn, end) ? psn : end;
 }
@@ -264,10 +316,31 @@ static struct vb_psn last_psn(const struct vb_qp *qp, struct vb_psn from, struct
 	return vb_psn_prev(from);
 }
 
+/* The same as newest_runs(), from the beginning on: whether a PSN is inside a READ is known from
+ * before it only. */
+static struct vb_psn newest_between_reads(const struct vb_qp *qp)
+{
+	struct vb_psn run[VB_SR_RUNS], psn = qp->resp.epsn, end = qp->sr->high;
+	uint32_t cnt = 0;
+
+	for (;;) {
+		psn = next_missing(qp, psn, end);
+		if (vb_psn_eq(psn, end))
+			break;
+		run[cnt++ % VB_SR_RUNS] = psn;
+		psn = next_there(qp, psn, end);
+	}
+	VB_ASSERT(cnt > 0); /* the expected one is missing */
+	return run[cnt > VB_SR_RUNS ? cnt % VB_SR_RUNS : 0];
+}
+
 /* Where the newest runs of missing packets begin, as many as a report has. */
 static struct vb_psn newest_runs(const struct vb_qp *qp)
 {
 	struct vb_psn epsn = qp->resp.epsn, psn = qp->sr->high;
+
+	if (qp->sr->read_cnt)
+		return newest_between_reads(qp);
 
 	for (uint32_t i = 0; i < VB_SR_RUNS && vb_psn_before(epsn, psn); i++) {
 		struct vb_psn missing = last_psn(qp, epsn, psn, false);
@@ -303,13 +376,13 @@ void vb_sr_emit_report(struct vb_qp *qp, struct vb_tx *tx, uint8_t credits)
 	VB_ASSERT(extent > 0 && extent <= VB_SR_WINDOW);
 	VB_ASSERT_ALL(!is_kept(qp, epsn));
 	while (vb_psn_before(to, sr->high)) {
-		struct vb_psn run = next_psn(qp, to, sr->high, false);
+		struct vb_psn run = next_missing(qp, to, sr->high);
 
 		if (cnt == VB_SR_RUNS && !vb_psn_eq(run, sr->high)) {
 			to = run;
 			break;
 		}
-		to = next_psn(qp, run, sr->high, true);
+		to = next_there(qp, run, sr->high);
 		if (!vb_psn_eq(run, to))
 			be32_put(at + 12 + 4 * cnt++,
 				 vb_psn_span(epsn, run) << 16 | vb_psn_span(run, to));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Selective repeat between two QPs that both offer it: the responder keeps requests that arrive
- * beyond the expected PSN, the requester sends again only what is missing; the requester keeps
- * answers to READs and atomics that arrive beyond the oldest missing one, and asks again only for
- * those that are missing. Everything else (a timeout, a peer that does not know it) stays
- * go-back-N.
+ * beyond the expected PSN, READs and atomics too, the requester sends again only what is missing;
+ * the requester keeps answers to READs and atomics that arrive beyond the oldest missing one, and
+ * asks again only for those that are missing. Everything else (a timeout, a peer that does not know
+ * it) stays go-back-N.
  *
  * Agreement. A QP that offers it sets bit 6 of BTH byte 8, which is reserved, covered by the ICRC
  * and ignored by everybody else, in its requests. A responder that offers it too and has seen the
@@ -39,6 +39,9 @@
  * and the newest packet where no report has it: their arrival shows what else is missing. After
  * that the wait grows. The ACK timer runs beside this, and goes back.
  *
+ * READs take up the PSNs of their answers. One that is kept counts as arrived with all of them, in
+ * the extent and between runs.
+ *
  * Answers. They need no report: the requester sees what is missing. It asks for a run of missing
  * answers with the READ request that has the PSN of the first of them (IBA 9.7.5.1.3), or with the
  * atomic once more. The responder answers what is asked again in the order in which it was asked,
@@ -68,6 +71,7 @@
 #define VB_SR_KEPT_PAGES (VB_SR_RING / VB_SR_KEPT_PSNS)
 struct vb_sr_kept_page {
 	uint64_t kept[VB_SR_KEPT_PSNS / 64];
+	uint64_t read[VB_SR_KEPT_PSNS / 64]; /* of them, READs, which take up more than one PSN */
 	uint32_t block[VB_SR_KEPT_PSNS];
 };
 
@@ -150,6 +154,7 @@ struct vb_sr {
 	struct vb_psn told; /* where the next report in turn begins */
 	struct vb_psn high; /* one past the highest PSN seen; not beyond ePSN: nothing is missing */
 	uint32_t kept_cnt, block_cnt; /* packets, and their blocks */
+	uint32_t read_cnt;            /* READs among them */
 	uint16_t kept_page[VB_SR_KEPT_PAGES];
 	uint32_t repeat_head, repeat_cnt;
 	struct vb_run repeat[VB_SR_REPEATS]; /* ring, in the order in which they were asked for */
