@@ -8,6 +8,7 @@
 #define VB_SCENARIO_SCENARIO_H
 
 #include "scenario/fabric/fabric.h"
+#include "scenario/input/chakra/chakra.h"
 #include "scenario/input/net.h"
 #include "scenario/record/record.h"
 #include "sim/load/report.h"
@@ -87,6 +88,12 @@ struct vb_scenario_end {
 	char text[VB_NET_NAME + 8];
 };
 
+/* The ranks of traces of a pattern: as struct vb_chakra has it. */
+struct vb_scenario_ranks {
+	uint64_t ops_per_s;
+	uint32_t dim_cnt, dim[VB_CHAKRA_DIMS_MAX];
+};
+
 #define VB_SCENARIO_UNSAID 255
 
 struct vb_scenario {
@@ -119,6 +126,7 @@ struct vb_scenario {
 	char flows_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];  /* of LISTs */
 	char goal_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH];   /* of GRAPHs */
 	char chakra_file[VB_LOAD_PATTERNS_MAX][VB_SCENARIO_PATH]; /* of the others, without rank */
+	struct vb_scenario_ranks ranks[VB_LOAD_PATTERNS_MAX];     /* the same */
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
 	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
 	uint32_t partition_cnt;

@@ -265,7 +265,8 @@ static void read_chakra(const char *text, size_t len, bool is_json, const struct
 {
 	const struct vb_sim_memory memory = {block_take, block_give, NULL};
 	const struct vb_collective how = {.algorithm = VB_ALGORITHM_UNSAID};
-	struct vb_chakra t = {.is_json = is_json, .c = c};
+	struct vb_chakra t = {
+	    .is_json = is_json, .c = c, .ops_per_s = 1000000, .dim_cnt = 2, .dim = {2, 1}};
 	struct vb_graph *g = NULL;
 	size_t first = len < 2 ? 0 : (uint8_t)text[0] | (size_t)(uint8_t)text[1] << 8;
 	int bad;

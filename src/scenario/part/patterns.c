@@ -121,10 +121,12 @@ static int traces_open(struct vb_scenario_run *run, const struct part *p,
 {
 	char path[VB_FABRIC_PATH];
 	const struct vb_complaint c = {path, p->text, p->len};
-	struct vb_chakra t = {.c = &c};
+	const struct vb_scenario_ranks *ranks = &p->sc->ranks[i];
+	struct vb_chakra t = {.c = &c, .ops_per_s = ranks->ops_per_s, .dim_cnt = ranks->dim_cnt};
 	int err;
 
 	part_path(path, sizeof path, p->sc, p->sc->chakra_file[i]);
+	memcpy(t.dim, ranks->dim, sizeof t.dim);
 	run->graph_form[i] = "chakra";
 	err = traces_read(&t, p, hosts_of(run, pattern), pattern->hosts > 0, p->sc->chakra_file[i]);
 	if (!err)

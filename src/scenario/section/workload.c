@@ -4,12 +4,13 @@
 #include "scenario/reader.h"
 #include "scenario/scenario.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define IN(type, field) offsetof(struct type, field)
 #define HOSTS_MAX (1u << 20)
 
-/* By read_file_names() and read_ends(). */
+/* By read_file_names(), read_ends() and read_chakra(). */
 static int read_later(struct reader *r, const yaml_node_t *node, void *at)
 {
 	(void)r, (void)node, (void)at;
@@ -107,6 +108,8 @@ static const struct key load_keys[] = {
     {.name = "file", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "goal", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "chakra", .kind = KEY_CALL, .offset = 0, .read = read_later},
+    {.name = "compute-rate", .kind = KEY_CALL, .offset = 0, .read = read_later},
+    {.name = "dims", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = "collective",
      .kind = KEY_CALL,
      .offset = IN(vb_load_pattern, collective.kind),
@@ -183,6 +186,59 @@ static int read_file_names(struct reader *r, const yaml_node_t *node, struct vb_
 	if (!bad && sizes && !sc->pattern[i].sizes)
 		bad = read_file_name(r, sizes, "sizes", sc->sizes_file[i]);
 	return bad;
+}
+
+/* Operations in a second: "312Tops", or "9.7TFLOPS". */
+static int read_ops(struct reader *r, const yaml_node_t *node, uint64_t *ops)
+{
+	static const char *const units[] = {"ops", "flops", "FLOPS", NULL};
+	static const char prefixes[] = " kMGTP";
+	const char *text = reader_text(node), *prefix;
+	char *end = NULL;
+	double v = text ? strtod(text, &end) : 0;
+	int i = 0;
+
+	if (end && end != text) {
+		end += strspn(end, " ");
+		prefix = *end && *end != ' ' ? strchr(prefixes, *end) : NULL;
+		for (int k = prefix ? (int)(prefix - prefixes) : 0; k > 0; k--)
+			v *= 1000;
+		end += prefix ? 1 : 0;
+		while (units[i] && strcmp(end, units[i]) != 0)
+			i++;
+	}
+	if (!end || end == text || !units[i] || !(v >= 1000 && v <= 1e18))
+		return reader_fail(r, node,
+				   "compute-rate is operations in a second, such as 312Tops or "
+				   "9.7TFLOPS, from 1kops to 1000Pops, not \"%s\"",
+				   text ? text : "a list");
+	*ops = (uint64_t)v;
+	return 0;
+}
+
+static int read_dim(struct reader *r, const yaml_node_t *node, void *at)
+{
+	static const struct key size = {"dims", KEY_U32, 0, 1, HOSTS_MAX, NULL, NULL, NULL};
+	struct vb_scenario_ranks *to = at;
+
+	if (to->dim_cnt == VB_CHAKRA_DIMS_MAX)
+		return reader_fail(r, node, "there are at most %u dims", VB_CHAKRA_DIMS_MAX);
+	return reader_key(r, node, &size, &to->dim[to->dim_cnt++]);
+}
+
+/* The keys of traces, beside their names. */
+static int read_chakra(struct reader *r, const yaml_node_t *node, struct vb_scenario_ranks *to)
+{
+	const yaml_node_t *rate = reader_member(r, node, "compute-rate"),
+			  *dims = reader_member(r, node, "dims");
+	int bad = 0;
+
+	if ((rate || dims) && strcmp(shape_word(r, node), "chakra") != 0)
+		return reader_fail(r, rate ? rate : dims, "%s goes with shape: chakra",
+				   rate ? "compute-rate" : "dims");
+	if (rate)
+		bad = read_ops(r, rate, &to->ops_per_s);
+	return bad || !dims ? bad : reader_list(r, dims, to, read_dim);
 }
 
 /* Keys of graphs stand where there is one. */
@@ -264,6 +320,8 @@ static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
 		err = read_ends(r, node, sc, sc->pattern_cnt - 1);
 	if (!err)
 		err = read_file_names(r, node, sc, sc->pattern_cnt - 1);
+	if (!err)
+		err = read_chakra(r, node, &sc->ranks[sc->pattern_cnt - 1]);
 	if (!err)
 		err = check_graph(r, node, p);
 	p->traffic_class =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Traces to one graph. A node becomes an operation; a node of a collective becomes two, its begin
- * and its end. Then come the requirements, and then the messages of collectives: the k-th
- * collectives of all ranks belong together. See chakra.h.
+ * and its end. Then come the requirements, and then the messages of collectives (join.c). See
+ * chakra.h.
  */
 #include "scenario/input/chakra/trace.h"
 
@@ -11,9 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#define US_MAX (VB_GRAPH_TIME_MAX / VB_USEC)
 
 /* The streams of a rank: what they have goes on at the same time as the others. */
 enum { STREAM_COMP, STREAM_MEM, STREAM_CPU, STREAM_NOTHING /* takes no time */ };
@@ -21,28 +18,7 @@ enum { STREAM_COMP, STREAM_MEM, STREAM_CPU, STREAM_NOTHING /* takes no time */ }
 struct joint {
 	struct vb_chakra *t;
 	const struct vb_collective *how;
-	uint32_t *at;   /* of each rank: the next node that may be a collective */
-	uint32_t *head; /* struct vb_collective_place */
-	uint32_t *tail;
 };
-
-/* Of the schema's CollectiveCommType. */
-static const struct {
-	const char *name;
-	int kind; /* -1: there is no algorithm for it */
-} collectives[] = {
-    {"ALL_REDUCE", VB_ALL_REDUCE},
-    {"REDUCE", -1},
-    {"ALL_GATHER", VB_ALL_GATHER},
-    {"GATHER", -1},
-    {"SCATTER", -1},
-    {"BROADCAST", VB_BROADCAST},
-    {"ALL_TO_ALL", VB_ALL_TO_ALL},
-    {"REDUCE_SCATTER", VB_REDUCE_SCATTER},
-    {"REDUCE_SCATTER_BLOCK", -1},
-    {"BARRIER", -1},
-};
-#define COLLECTIVE_CNT (sizeof collectives / sizeof collectives[0])
 
 static bool has_number(const struct vb_chakra_node *n, enum vb_chakra_number i)
 {
@@ -74,20 +50,23 @@ static int message_check(const struct vb_chakra *t, const struct vb_chakra_node 
 static int collective_check(const struct vb_chakra *t, const struct vb_chakra_node *n)
 {
 	uint64_t type = n->number[VB_CHAKRA_COMM_TYPE];
+	const char *name;
+	int kind;
 
 	if (!has_number(n, VB_CHAKRA_SIZE) || !has_number(n, VB_CHAKRA_COMM_TYPE))
 		return vb_chakra_refuse(t, n, "has no comm_size or no comm_type");
-	if (type >= COLLECTIVE_CNT || collectives[type].kind < 0)
+	kind = vb_chakra_collective_kind(type, &name);
+	if (kind < 0)
 		return vb_chakra_refuse(t, n,
 					"has the comm_type %" PRIu64
 					"%s%s: ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL "
 					"and BROADCAST are taken",
-					type, type < COLLECTIVE_CNT ? ", " : "",
-					type < COLLECTIVE_CNT ? collectives[type].name : "");
-	if (n->is_of_group)
+					type, *name ? ", " : "", name);
+	if (n->dim_cnt && n->dims != UINT64_MAX >> (64 - n->dim_cnt) && n->dim_cnt != t->dim_cnt)
 		return vb_chakra_refuse(t, n,
-					"is of some ranks (involved_dim, pg_name): only "
-					"collectives of all ranks are taken");
+					"is about some of %u dimensions (involved_dim), and the "
+					"workload has dims of %u",
+					n->dim_cnt, t->dim_cnt);
 	return 0;
 }
 
@@ -103,11 +82,13 @@ static int node_check(const struct vb_chakra *t, const struct vb_chakra_node *n)
 		return message_check(t, n);
 	if (n->type == VB_CHAKRA_COLL)
 		return collective_check(t, n);
-	if (n->micros > US_MAX)
-		return vb_chakra_refuse(t, n, "takes longer than 1000 s");
-	if (n->type == VB_CHAKRA_COMP && n->micros == 0 && n->number[VB_CHAKRA_NUM_OPS] > 0)
-		return vb_chakra_refuse(t, n, "has num_ops and no duration_micros");
-	return 0;
+	if (vb_chakra_duration(t, n) != VB_NEVER)
+		return 0;
+	if (n->micros == 0 && t->ops_per_s == 0)
+		return vb_chakra_refuse(t, n,
+					"has num_ops and no duration_micros, and the workload has "
+					"no compute-rate");
+	return vb_chakra_refuse(t, n, "takes longer than 1000 s");
 }
 
 static uint8_t stream_of(const struct vb_chakra_node *n)
@@ -123,7 +104,8 @@ static uint8_t stream_of(const struct vb_chakra_node *n)
 	}
 }
 
-static void node_add(struct vb_graph *g, struct vb_chakra_node *n, uint32_t mark)
+static void node_add(struct vb_graph *g, const struct vb_chakra *t, struct vb_chakra_node *n,
+		     uint32_t mark)
 {
 	struct vb_graph_op op = {.kind = VB_GRAPH_CALC, .rank = n->rank, .mark = mark};
 
@@ -136,91 +118,11 @@ static void node_add(struct vb_graph *g, struct vb_chakra_node *n, uint32_t mark
 		op.amount = n->number[VB_CHAKRA_SIZE];
 	} else {
 		op.stream = stream_of(n);
-		op.amount = op.stream == STREAM_NOTHING ? 0 : n->micros * VB_USEC;
+		op.amount = op.stream == STREAM_NOTHING ? 0 : vb_chakra_duration(t, n);
 	}
 	n->op = vb_graph_add(g, &op);
 	if (n->type == VB_CHAKRA_COLL)
 		(void)vb_graph_add(g, &op);
-}
-
-/* The next collective of @rank, or NULL. */
-static const struct vb_chakra_node *collective_next(struct joint *p, uint32_t rank)
-{
-	const struct vb_chakra *t = p->t;
-
-	VB_ASSERT(p->at[rank] <= t->first[rank + 1]);
-	while (p->at[rank] < t->first[rank + 1] && t->node[p->at[rank]].type != VB_CHAKRA_COLL)
-		p->at[rank]++;
-	return p->at[rank] < t->first[rank + 1] ? &t->node[p->at[rank]++] : NULL;
-}
-
-/* A key stands for the algorithms that have it. */
-static struct vb_collective collective_of(const struct joint *p, enum vb_collective_kind kind,
-					  uint64_t bytes)
-{
-	struct vb_collective c = {.kind = (uint8_t)kind,
-				  .algorithm = p->how->algorithm,
-				  .ranks = p->t->rank_cnt,
-				  .bytes = bytes};
-
-	if (vb_collective_algorithm_of(&c) == VB_ALGORITHM_UNSAID)
-		c.algorithm = VB_ALGORITHM_UNSAID;
-	/* Each rank brings so much. */
-	if (kind == VB_ALL_GATHER)
-		c.bytes = bytes * c.ranks;
-	if (vb_collective_algorithm_of(&c) == VB_HIERARCHICAL)
-		c.local = p->how->local;
-	if (vb_collective_algorithm_of(&c) == VB_TREE)
-		c.chunks = p->how->chunks;
-	return c;
-}
-
-/* Of all other ranks the node that belongs to @first, rank 0's. */
-static int collective_join(struct joint *p, struct vb_graph *g, const struct vb_chakra_node *first)
-{
-	const struct vb_chakra *t = p->t;
-	const uint64_t *number = first->number;
-	struct vb_collective c =
-	    collective_of(p, (enum vb_collective_kind)collectives[number[VB_CHAKRA_COMM_TYPE]].kind,
-			  number[VB_CHAKRA_SIZE]);
-	const char *wrong = vb_collective_wrong(&c);
-
-	if (wrong)
-		return vb_chakra_refuse(t, first, "%s", wrong);
-	p->head[0] = first->op;
-	for (uint32_t rank = 1; rank < t->rank_cnt; rank++) {
-		const struct vb_chakra_node *n = collective_next(p, rank);
-
-		if (!n)
-			return vb_chakra_refuse(t, first, "is a collective that rank %u has not",
-						rank);
-		if (n->number[VB_CHAKRA_COMM_TYPE] != number[VB_CHAKRA_COMM_TYPE] ||
-		    n->number[VB_CHAKRA_SIZE] != number[VB_CHAKRA_SIZE])
-			return vb_chakra_refuse(
-			    t, n,
-			    "has another comm_type or comm_size than node %" PRIu64
-			    " of rank 0, which is the same collective",
-			    first->id);
-		p->head[rank] = n->op;
-	}
-	return vb_collective_add(g, &c, &(struct vb_collective_place){p->head, p->tail});
-}
-
-static int collectives_add(struct joint *p, struct vb_graph *g)
-{
-	const struct vb_chakra_node *n;
-	int bad = 0;
-
-	for (uint32_t i = 0; i < p->t->rank_cnt; i++)
-		p->at[i] = p->t->first[i];
-	while (!bad && (n = collective_next(p, 0)))
-		bad = vb_graph_is_full(g) ? -E2BIG : collective_join(p, g, n);
-	for (uint32_t i = 1; !bad && i < p->t->rank_cnt; i++) {
-		n = collective_next(p, i);
-		if (n)
-			bad = vb_chakra_refuse(p->t, n, "is a collective that rank 0 has not");
-	}
-	return bad;
 }
 
 /* The operation that ends a node. */
@@ -235,7 +137,7 @@ static int joint_make(void *ctx, struct vb_graph *g)
 	struct vb_chakra *t = p->t;
 
 	for (uint32_t i = 0; i < t->node_cnt; i++)
-		node_add(g, &t->node[i], i);
+		node_add(g, t, &t->node[i], i);
 	for (uint32_t i = 0; i < t->node_cnt; i++) {
 		const struct vb_chakra_node *n = &t->node[i];
 
@@ -244,7 +146,7 @@ static int joint_make(void *ctx, struct vb_graph *g)
 		if (n->type == VB_CHAKRA_COLL)
 			vb_graph_require(g, n->op + 1, n->op, false);
 	}
-	return collectives_add(p, g);
+	return vb_chakra_join(t, p->how, g);
 }
 
 static int fault_complain(const struct vb_chakra *t, const struct vb_graph_fault *f)
@@ -304,6 +206,21 @@ static int how_check(const struct joint *p)
 	return -EINVAL;
 }
 
+/* A rank for each place in the grid. */
+static int dims_check(const struct vb_chakra *t)
+{
+	uint64_t ranks = 1;
+
+	for (uint32_t i = 0; i < t->dim_cnt; i++)
+		ranks *= t->dim[i];
+	if (t->dim_cnt == 0 || ranks == t->rank_cnt)
+		return 0;
+	snprintf(t->c->text, t->c->size,
+		 "%s: the workload has dims of %" PRIu64 " ranks, and there are traces of %u",
+		 t->c->file, ranks, t->rank_cnt);
+	return -EINVAL;
+}
+
 int vb_chakra_graph(struct vb_graph **out, struct vb_chakra *t, const struct vb_collective *how,
 		    const struct vb_sim_memory *memory)
 {
@@ -313,18 +230,14 @@ int vb_chakra_graph(struct vb_graph **out, struct vb_chakra *t, const struct vb_
 	int bad = how_check(&p);
 
 	VB_ASSERT(t->rank_cnt > 0 && t->first[t->rank_cnt] == t->node_cnt);
+	if (!bad)
+		bad = dims_check(t);
 	for (uint32_t i = 0; !bad && i < t->node_cnt; i++)
 		bad = node_check(t, &t->node[i]);
 	if (bad)
 		return bad;
-	p.at = calloc(t->rank_cnt, 3 * sizeof *p.at);
-	if (!p.at)
-		return -ENOMEM;
-	p.head = p.at + t->rank_cnt;
-	p.tail = p.head + t->rank_cnt;
 	bad = vb_graph_create(out, t->rank_cnt, &maker, memory, &fault);
 	if (bad == -EINVAL && fault.kind != VB_GRAPH_IS_GOOD)
 		bad = fault_complain(t, &fault);
-	free(p.at);
 	return bad;
 }

@@ -74,7 +74,8 @@ static void attr_take(struct vb_chakra_attr *a, const struct vb_json_value *key,
 		a->name_len = v->len;
 		return;
 	}
-	a->has_false |= v->has_false;
+	a->bools = v->bools;
+	a->bool_cnt = v->bool_cnt;
 	a->text = v->text;
 	a->text_len = v->len;
 	if (vb_json_is(key, "bool_val")) {

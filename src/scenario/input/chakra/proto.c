@@ -97,12 +97,12 @@ static int bools_read(const struct proto *p, struct vb_wire w, struct vb_chakra_
 	while (vb_wire_next(&w, &f)) {
 		if (f.number != 1)
 			continue;
-		if (f.kind == VB_WIRE_VARINT && f.value == 0)
-			a->has_false = true;
+		if (f.kind == VB_WIRE_VARINT)
+			vb_chakra_bool(a, f.value != 0);
 		while (f.kind == VB_WIRE_BYTES && f.bytes.at < f.bytes.end) {
 			if (!vb_wire_varint(&f.bytes, &v))
 				return end_check(p, &f.bytes);
-			a->has_false |= v == 0;
+			vb_chakra_bool(a, v != 0);
 		}
 	}
 	return end_check(p, &w);

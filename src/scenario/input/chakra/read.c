@@ -72,4 +72,8 @@ void vb_chakra_free(struct vb_chakra *t)
 	free(t->node);
 	free(t->dep);
 	free(t->first);
+	for (uint32_t i = 0; i < t->group_cnt; i++)
+		free(t->group[i]);
+	free(t->group);
+	free(t->bucket);
 }

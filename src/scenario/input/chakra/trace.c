@@ -29,6 +29,8 @@ static const char *const number_name[VB_CHAKRA_NUMBERS] = {
     [VB_CHAKRA_IS_CPU] = "is_cpu_op",
 };
 
+#define BUCKETS (2 * VB_CHAKRA_GROUPS_MAX) /* at most half of them are in use */
+
 static bool word_is(const char *text, size_t len, const char *word)
 {
 	return strlen(word) == len && memcmp(text, word, len) == 0;
@@ -116,25 +118,100 @@ int vb_chakra_dep(struct vb_chakra *t, uint64_t id, uint64_t place)
 	return 0;
 }
 
+/* FNV-1a. */
+static uint32_t name_hash(const char *name, size_t len)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)name[i]) * 16777619u;
+	return h;
+}
+
+/* The number of the group of that name, + 1, which is new if need be. 0, -ENOMEM or -EINVAL. */
+static int group_find(struct vb_chakra *t, const char *name, size_t len, uint64_t place,
+		      uint32_t *group)
+{
+	uint32_t at = name_hash(name, len) & (BUCKETS - 1);
+	char *copy;
+
+	if (!t->bucket)
+		t->bucket = calloc(BUCKETS, sizeof *t->bucket);
+	if (!t->bucket)
+		return -ENOMEM;
+	for (; t->bucket[at]; at = (at + 1) & (BUCKETS - 1)) {
+		*group = t->bucket[at];
+		if (word_is(name, len, t->group[*group - 1]))
+			return 0;
+	}
+	if (t->group_cnt == VB_CHAKRA_GROUPS_MAX)
+		return vb_chakra_complain(t, t->rank_cnt, place,
+					  "there are more than %u process groups",
+					  VB_CHAKRA_GROUPS_MAX);
+	copy = malloc(len + 1);
+	if (!copy ||
+	    !vb_chakra_room((void **)&t->group, t->group_cnt, &t->group_room, sizeof *t->group)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	t->group[t->group_cnt] = copy;
+	*group = t->bucket[at] = ++t->group_cnt;
+	return 0;
+}
+
+/* The group of a collective, by a name or by dimensions. */
+static int group_attr(struct vb_chakra *t, struct vb_chakra_node *n, const struct vb_chakra_attr *a,
+		      uint64_t place)
+{
+	if (word_is(a->name, a->name_len, "involved_dim")) {
+		if (a->bool_cnt > 64)
+			return vb_chakra_complain(t, n->rank, place,
+						  "involved_dim has more than 64 dimensions");
+		n->dim_cnt = (uint8_t)a->bool_cnt;
+		n->dims = a->bools;
+	}
+	if (!word_is(a->name, a->name_len, "pg_name"))
+		return 0;
+	if (a->kind != VB_CHAKRA_TEXT || memchr(a->text, '\0', a->text_len))
+		return vb_chakra_complain(t, n->rank, place, "pg_name is no text");
+	/* PyTorch names the group of all "0". */
+	if (a->text_len == 0 || word_is(a->text, a->text_len, "0"))
+		return 0;
+	return group_find(t, a->text, a->text_len, place, &n->group);
+}
+
 int vb_chakra_attr(struct vb_chakra *t, const struct vb_chakra_attr *a, uint64_t place)
 {
 	struct vb_chakra_node *n = &t->node[t->node_cnt - 1];
+	int bad = group_attr(t, n, a, place);
 
 	VB_ASSERT(t->node_cnt > 0);
-	if (word_is(a->name, a->name_len, "involved_dim"))
-		n->is_of_group |= a->has_false;
-	/* PyTorch names the group of all "0". */
-	if (word_is(a->name, a->name_len, "pg_name"))
-		n->is_of_group |= a->kind != VB_CHAKRA_TEXT ||
-				  (a->text_len > 0 && !word_is(a->text, a->text_len, "0"));
-	for (uint32_t i = 0; i < VB_CHAKRA_NUMBERS; i++) {
-		if (!word_is(a->name, a->name_len, number_name[i]))
+	for (uint32_t i = 0; !bad && i < VB_CHAKRA_NUMBERS; i++) {
+		if (!word_is(a->name, a->name_len, number_name[i]) &&
+		    !(i == VB_CHAKRA_NUM_OPS && word_is(a->name, a->name_len, "flops")))
 			continue;
 		if (a->kind != VB_CHAKRA_WHOLE)
-			return vb_chakra_complain(
-			    t, n->rank, place, "%s is no whole number from 0 on", number_name[i]);
+			return vb_chakra_complain(t, n->rank, place,
+						  "%.*s is no whole number from 0 on",
+						  (int)a->name_len, a->name);
 		n->number[i] = a->number;
 		n->has |= (uint8_t)(1u << i);
 	}
-	return 0;
+	return bad;
+}
+
+vb_dur vb_chakra_duration(const struct vb_chakra *t, const struct vb_chakra_node *n)
+{
+	__extension__ typedef unsigned __int128 wide;
+	uint64_t ops = n->type == VB_CHAKRA_COMP ? n->number[VB_CHAKRA_NUM_OPS] : 0;
+	wide ns;
+
+	if (n->micros || ops == 0)
+		return n->micros <= VB_GRAPH_TIME_MAX / VB_USEC ? n->micros * VB_USEC : VB_NEVER;
+	if (t->ops_per_s == 0)
+		return VB_NEVER;
+	ns = ((wide)ops * VB_SEC + t->ops_per_s - 1) / t->ops_per_s;
+	return ns <= VB_GRAPH_TIME_MAX ? (vb_dur)ns : VB_NEVER;
 }

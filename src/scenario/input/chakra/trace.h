@@ -38,8 +38,12 @@ struct vb_chakra_node {
 	uint32_t op;           /* in the graph, as that is made */
 	uint32_t rank;
 	uint8_t type;
-	uint8_t has;      /* bits of enum vb_chakra_number */
-	bool is_of_group; /* of some ranks, not all */
+	uint8_t has; /* bits of enum vb_chakra_number */
+	/* Of a collective: the dimensions that it is about, in the order of dims, dim_cnt of them;
+	 * 0: all. */
+	uint8_t dim_cnt;
+	uint64_t dims;
+	uint32_t group; /* the number of its name + 1; 0: it has none, as that of all ranks */
 };
 
 /* One attribute: its name and its value. A form of a trace says as much of the value as it has. */
@@ -47,9 +51,27 @@ struct vb_chakra_attr {
 	const char *name, *text; /* text: a string */
 	size_t name_len, text_len;
 	enum { VB_CHAKRA_NOTHING, VB_CHAKRA_WHOLE, VB_CHAKRA_TEXT, VB_CHAKRA_OTHER } kind;
-	uint64_t number; /* of VB_CHAKRA_WHOLE */
-	bool has_false;  /* a list of bools does */
+	uint64_t number;   /* of VB_CHAKRA_WHOLE */
+	uint64_t bools;    /* of a list of bools the first 64, */
+	uint32_t bool_cnt; /* and how many it has */
 };
+
+/* One more of a list of bools. */
+static inline void vb_chakra_bool(struct vb_chakra_attr *a, bool is)
+{
+	if (a->bool_cnt < 64)
+		a->bools |= (uint64_t)is << a->bool_cnt;
+	a->bool_cnt++;
+}
+
+/* The time that a node takes, ns; VB_NEVER: none can be told of its num_ops. */
+vb_dur vb_chakra_duration(const struct vb_chakra *t, const struct vb_chakra_node *n);
+
+/* join.c: the kind of a comm_type, and its name ("": there is none); -1: no algorithm is there. */
+int vb_chakra_collective_kind(uint64_t comm_type, const char **name);
+/* For makers of graphs: the messages of all collectives. 0, -ENOMEM, -E2BIG, or -EINVAL with a
+ * complaint. */
+int vb_chakra_join(struct vb_chakra *t, const struct vb_collective *how, struct vb_graph *g);
 
 /* The numbers of what has a name there; 0: nothing has that name. */
 extern const char *const vb_chakra_type_name[VB_CHAKRA_TYPES];

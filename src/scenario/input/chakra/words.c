@@ -62,6 +62,18 @@ static bool word_read(struct vb_json *j, struct vb_json_value *v)
 	return v->len ? true : json_fail(j, "a value is expected here");
 }
 
+/* A word in a list. */
+static void list_word(struct vb_json_value *list, const struct vb_json_value *word)
+{
+	bool is = vb_json_is(word, "true");
+
+	if (!is && !vb_json_is(word, "false"))
+		return;
+	if (list->bool_cnt < 64)
+		list->bools |= (uint64_t)is << list->bool_cnt;
+	list->bool_cnt++;
+}
+
 /* Up to the sign that ends what has just begun. Strings and signs are looked at, and no grammar. */
 static bool list_skip(struct vb_json *j, struct vb_json_value *v)
 {
@@ -97,7 +109,7 @@ static bool list_skip(struct vb_json *j, struct vb_json_value *v)
 		default:
 			if (!word_read(j, &inner))
 				return false;
-			v->has_false |= vb_json_is(&inner, "false");
+			list_word(v, &inner);
 		}
 	} while (depth > 0);
 	v->kind = VB_JSON_LIST;

@@ -20,7 +20,8 @@ struct vb_json_value {
 	enum vb_json_kind kind; /* WORD: a number, true, false or null; LIST: or an object */
 	const char *text;       /* STRING without its signs, WORD */
 	size_t len;
-	bool has_false; /* LIST: somewhere in it */
+	uint64_t bools;    /* LIST: the first 64 of true and false in it, */
+	uint32_t bool_cnt; /* and how many there are */
 };
 
 /* No value is left: only blanks. */

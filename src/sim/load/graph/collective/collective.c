@@ -111,7 +111,11 @@ static int collective_make(void *ctx, struct vb_graph *g)
 int vb_collective_add(struct vb_graph *g, const struct vb_collective *c,
 		      const struct vb_collective_place *place)
 {
-	struct vb_maker m = {.c = c, .tail = place->tail, .head = place->head};
+	struct vb_maker m = {.c = c,
+			     .algorithm = vb_collective_algorithm_of(c),
+			     .tail = place->tail,
+			     .head = place->head,
+			     .rank = place->rank};
 
 	VB_ASSERT(c->kind != VB_MOE && c->ranks <= g->rank_cnt);
 	return collective_make(&m, g);

@@ -62,7 +62,8 @@ struct vb_collective_place {
 	/* Of each rank: an operation that what the rank does in it waits for. The one behind it
 	 * waits for all that the rank does; what is between has the mark of the first one. */
 	const uint32_t *head;
-	uint32_t *tail; /* ranks: room */
+	uint32_t *tail;       /* ranks: room */
+	const uint32_t *rank; /* the rank of the graph that each one is */
 };
 
 #define VB_COLLECTIVE_TAG 0x80000000u /* of its messages there, with which nothing else matches */

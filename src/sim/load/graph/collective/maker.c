@@ -17,6 +17,11 @@ static uint32_t op_add(struct vb_maker *m, struct vb_graph_op op, uint32_t after
 {
 	uint32_t head = m->head ? m->head[op.rank] : VB_GRAPH_NONE, i;
 
+	if (m->rank) {
+		op.rank = m->rank[op.rank];
+		op.peer = m->rank[op.peer];
+	}
+
 	VB_ASSERT(m->tag < VB_COLLECTIVE_TAG);
 	if (m->head) {
 		op.tag |= VB_COLLECTIVE_TAG;

@@ -13,6 +13,7 @@ struct vb_maker {
 	uint64_t *sum;        /* of each rank: room for the algorithm's own numbers */
 	uint32_t tag;         /* of the messages that are made next */
 	const uint32_t *head; /* struct vb_collective_place; NULL: the graph has nothing else */
+	const uint32_t *rank; /* the same: of the graph, of each rank here; NULL: the same number */
 };
 
 /* Ranks first, first + stride ... , cnt of them. */
