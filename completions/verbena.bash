@@ -40,7 +40,7 @@ _verbena()
 			;;
 		--cc)
 			_filedir
-			COMPREPLY+=($(compgen -W 'paper hardware firmware-rate firmware-only off fixed dctcp timely swift' -- "$cur"))
+			COMPREPLY+=($(compgen -W 'paper hardware firmware-rate firmware-only off fixed dcqcn dctcp timely swift' -- "$cur"))
 			return
 			;;
 		-f | --fault | -s | --fault-seed | --pkeys)

@@ -165,7 +165,7 @@ static void scenario__that_is_wrong(void **state)
 	} cases[] = {
 	    {"quick", "", "test.yaml:2:25: preset is off, paper"},
 	    {"{algorithm: quick}", "",
-	     ":2:37: algorithm is one of fixed, dctcp, timely, swift, hpcc"},
+	     ":2:37: algorithm is one of fixed, dcqcn, dctcp, timely, swift, hpcc"},
 	    {"{algorithm: [swift]}", "", "algorithm is one of fixed"},
 	    {"{algorithm: swift, object: a.so}", "", "do not go together"},
 	    {"{algorithm: swift, speed: 9}", "",

@@ -26,6 +26,7 @@ static const struct trial dctcp = {"dctcp", "", 10, 20, 100};
 static const struct trial dctcp_100 = {"dctcp", "", 100, 5, 20};
 static const struct trial swift_100 = {"swift", "", 100, 5, 20};
 static const struct trial dcqcn = {"paper", "", 10, 20, 100};
+static const struct trial dcqcn_behind = {"dcqcn", "", 10, 20, 100};
 static const struct trial fixed = {"fixed", "window=16kB", 10, 5, 20};
 
 static struct vb_scenario sc;
@@ -47,10 +48,13 @@ static const struct lab_seen *trial_run(const struct trial *t)
 	if (a) {
 		vb_cc_choice_begin(&sc.choice, a, t->gbps * GBPS);
 		assert_int_equal(vb_cc_choice_read(&sc.choice, t->parameters, &fault), 0);
+		if (a->needs & VERBENA_CC_NEEDS_CNP)
+			vb_cc_settings_notify(&sc.cc);
 	} else {
 		vb_cc_settings_paper(&sc.cc, t->gbps * GBPS);
-		sc.sw.red = (struct vb_red){.kmin = 5000, .kmax = 200000, .pmax_ppm = 100000};
 	}
+	if (!a || a == &vb_cc_dcqcn)
+		sc.sw.red = (struct vb_red){.kmin = 5000, .kmax = 200000, .pmax_ppm = 100000};
 	if (lab_run(&seen, &sc, &view, 1000, err, sizeof err))
 		fail_msg("%s", err);
 	vb_scenario_free(&sc);
@@ -151,6 +155,20 @@ static void queues__come_in_this_order(void **state)
 	}
 }
 
+/* DCQCN behind the interface does to the queue what DCQCN with registers does. */
+static void dcqcn__is_the_same_behind_the_interface(void **state)
+{
+	struct lab_seen with_registers = *trial_run(&dcqcn);
+	const struct lab_seen *s = trial_run(&dcqcn_behind);
+
+	(void)state;
+	assert_between(with_registers.share * 0.97, s->share, with_registers.share * 1.03);
+	assert_between(with_registers.queue * 0.85, s->queue, with_registers.queue * 1.15);
+	assert_between(with_registers.queue_p90 * 0.85, s->queue_p90,
+		       with_registers.queue_p90 * 1.15);
+	assert_between(0.98, s->jain, 1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +178,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(dctcp__holds_k),
 	    cmocka_unit_test(fixed__fills_its_windows),
 	    cmocka_unit_test(queues__come_in_this_order),
+	    cmocka_unit_test(dcqcn__is_the_same_behind_the_interface),
 	};
 
 	prints = argc > 1 && strcmp(argv[1], "figures") == 0;

@@ -11,6 +11,7 @@
 #include "verbena/cc.h"
 
 extern const struct verbena_cc_algorithm vb_cc_fixed;
+extern const struct verbena_cc_algorithm vb_cc_dcqcn;
 extern const struct verbena_cc_algorithm vb_cc_dctcp;
 extern const struct verbena_cc_algorithm vb_cc_timely;
 extern const struct verbena_cc_algorithm vb_cc_swift;

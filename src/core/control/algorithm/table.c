@@ -6,7 +6,7 @@
 #include <string.h>
 
 const struct verbena_cc_algorithm *const vb_cc_algorithms[] = {
-    &vb_cc_fixed, &vb_cc_dctcp, &vb_cc_timely, &vb_cc_swift, &vb_cc_hpcc, NULL,
+    &vb_cc_fixed, &vb_cc_dcqcn, &vb_cc_dctcp, &vb_cc_timely, &vb_cc_swift, &vb_cc_hpcc, NULL,
 };
 
 const struct verbena_cc_algorithm *vb_cc_algorithm_find(const char *name, uint64_t len)
