@@ -83,6 +83,28 @@ static void collectives__take_as_long_as_alone(void **state)
 	assert_int_not_equal(other[0], other[1]);
 }
 
+/* Alone in its traces one takes the same time to the nanosecond: steps of "pairwise" are not
+ * messages that go all at once. */
+static void a_collective__takes_its_algorithm(void **state)
+{
+	(void)state;
+	for (unsigned rank = 0; rank < 4; rank++) {
+		struct bytes b = trace_begin();
+		char name[16];
+
+		put_collective(&b, 0, 6, 60000);
+		snprintf(name, sizeof name, "p.%u.et", rank);
+		write_trace(name, &b);
+	}
+	assert_int_equal(
+	    end_of("shape: chakra, chakra: p, algorithm: pairwise"),
+	    end_of("shape: collective, collective: all-to-all, bytes: 60000, algorithm: pairwise"));
+	assert_int_equal(end_of("shape: chakra, chakra: p, algorithm: direct"),
+			 end_of("shape: collective, collective: all-to-all, bytes: 60000"));
+	assert_true(end_of("shape: chakra, chakra: p, algorithm: pairwise") >
+		    end_of("shape: chakra, chakra: p, algorithm: direct"));
+}
+
 static struct vb_graph *graph_of(bool is_json, const void *const *text, const size_t *len,
 				 uint32_t ranks, char *err, size_t size)
 {
@@ -351,6 +373,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(times__are_those_of_goal, input_begin, input_end),
 	    cmocka_unit_test_setup_teardown(collectives__take_as_long_as_alone, input_begin,
+					    input_end),
+	    cmocka_unit_test_setup_teardown(a_collective__takes_its_algorithm, input_begin,
 					    input_end),
 	    cmocka_unit_test(json__is_read),
 	    cmocka_unit_test(json__says_what_is_wrong),

@@ -102,6 +102,7 @@ static int collective_make(void *ctx, struct vb_graph *g)
 
 	VB_ASSERT(!vb_collective_wrong(m->c));
 	m->g = g;
+	m->algorithm = vb_collective_algorithm_of(m->c);
 	m->tag = 0;
 	for (uint32_t i = 0; i < m->c->ranks; i++)
 		m->tail[i] = VB_GRAPH_NONE;
@@ -131,7 +132,6 @@ int vb_collective_create(struct vb_graph **out, const struct vb_collective *c,
 
 	if (vb_collective_wrong(c))
 		return -EINVAL;
-	m.algorithm = vb_collective_algorithm_of(c);
 	m.tail = memory->alloc(memory->ctx, c->ranks * sizeof *m.tail);
 	m.sum = memory->alloc(memory->ctx, c->ranks * sizeof *m.sum);
 	if (m.tail && m.sum)
