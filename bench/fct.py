@@ -41,6 +41,7 @@ NETWORKS = {
              "fabric": {"rate": "400Gbps", "delay": "1us"}},
     "fat-tree": {"shape": "fat-tree", "k": 8, "cable": CABLE},
 }
+SIZES = ("websearch", "hadoop")
 BINS = (1_000, 10_000, 100_000, 1_000_000)
 PERCENTILES = (50, 95, 99)
 KEYS = ["network", "sizes", "load", "algorithm"]
@@ -97,14 +98,14 @@ def print_tables(table, load):
         print(f"\n| {network}, {sizes}, {load} % | 1 to 10 kB, p50 | p95 | p99 | above 1 MB, p50 | p99 "
               "| mean queue at hosts, kB | longest, kB | pauses |\n|---|---|---|---|---|---|---|---|---|")
         for algorithm, own in part.groupby("algorithm", sort=False):
-            short = own[(own.up_to_bytes == 10_000)].iloc[0]
+            short = own[own.up_to_bytes == 10_000]
             whole = own[(own.up_to_bytes == float("inf")) & (own.above_bytes == 0)].iloc[0]
             long = own[own.above_bytes == 1_000_000]
-            ends = [cell(long.iloc[0], name, ".2f") if len(long) else "" for name in ("p50", "p99")]
+            tails = [cell(rows.iloc[0], f"p{p}", ".2f") if len(rows) else ""
+                     for rows, percentiles in ((short, PERCENTILES), (long, (50, 99))) for p in percentiles]
             queues = whole.filter(like="queue") / 1000
             print(f"| {algorithm} | " + " | ".join(
-                [cell(short, f"p{p}", ".2f") for p in PERCENTILES] + ends +
-                [cell(queues, name, ".1f" if name == "queue_mean" else ".0f")
+                tails + [cell(queues, name, ".1f" if name == "queue_mean" else ".0f")
                  for name in ("queue_mean", "queue_max")] + [f"{whole.pauses_mean:.0f}"]) + " |")
 
 
@@ -131,24 +132,35 @@ def draw(table, folder):
         pyplot.close(figure)
 
 
+def names_in(known):
+    def names(text):
+        for name in text.split(","):
+            if name not in known:
+                raise argparse.ArgumentTypeError(f'"{name}" is none of {", ".join(known)}')
+        return text.split(",")
+    return names
+
+
+def count_of(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'"{text}" is no whole number from 1 on')
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", nargs="?", default="docs/images")
-    parser.add_argument("--networks", default=",".join(NETWORKS))
-    parser.add_argument("--sizes", default="websearch,hadoop")
-    parser.add_argument("--loads", default="50,70,80", help="percent")
-    parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--per-host", type=int, default=12, help="flows of web search; five times as many of Hadoop")
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    for name, known in (("networks", NETWORKS), ("sizes", SIZES), ("algorithms", ALGORITHMS)):
+        parser.add_argument("--" + name, type=names_in(known), default=list(known), help=",".join(known))
+    parser.add_argument("--loads", type=lambda text: [count_of(load) for load in text.split(",")], default=[50, 70, 80],
+                        help="percent: 50,70,80")
+    parser.add_argument("--seeds", type=count_of, default=3)
+    parser.add_argument("--per-host", type=count_of, default=12, help="flows of web search; five times as many of Hadoop")
+    parser.add_argument("--processes", type=count_of, default=os.cpu_count())
     args = parser.parse_args()
-    split = [args.networks.split(","), args.sizes.split(","), [int(load) for load in args.loads.split(",")],
-             args.algorithms.split(",")]
-    for name, known in zip(split[0] + split[3], [NETWORKS] * len(split[0]) + [ALGORITHMS] * len(split[3])):
-        if name not in known:
-            parser.error(f'"{name}" is none of {", ".join(known)}')
     points = [(*key, args.per_host * hosts_of(key[0]) * (5 if key[1] == "hadoop" else 1), seed)
-              for key in itertools.product(*split) for seed in range(1, args.seeds + 1)]
+              for key in itertools.product(args.networks, args.sizes, args.loads, args.algorithms)
+              for seed in range(1, args.seeds + 1)]
     rows = []
     with multiprocessing.get_context("fork").Pool(args.processes) as pool:
         for number, part in enumerate(pool.imap(run_point, points, chunksize=1), 1):
@@ -160,7 +172,7 @@ def main():
     for network, part in table.groupby("network", sort=False):
         part.to_csv(os.path.join(args.folder, f"fct-{network}.csv"), index=False, float_format="%.4g")
     draw(table, args.folder)
-    for load in split[2]:
+    for load in args.loads:
         print_tables(table, load)
 
 

@@ -50,9 +50,11 @@ class Figures(unittest.TestCase):
         short = table[table.up_to_bytes == 10_000].set_index("algorithm")
         self.assertLess(short.p99_mean["hpcc"], short.p99_mean["dcqcn"])
         self.assertLess(whole.queue_mean_mean["hpcc"], whole.queue_mean_mean["dcqcn"])
-        wrong = subprocess.run(command[:-1] + ["--algorithms", "reno"], capture_output=True, text=True, check=False)
-        self.assertEqual(wrong.returncode, 2)
-        self.assertIn('"reno" is none of hpcc, ', wrong.stderr)
+        for option, value, why in (("--sizes", "cache", '"cache" is none of websearch, hadoop'),
+                                   ("--loads", "50,x", '"x" is no whole number from 1 on')):
+            wrong = subprocess.run(command[:-1] + [option, value], capture_output=True, text=True, check=False)
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn(f"argument {option}: {why}", wrong.stderr)
 
     def test_slowdown_by_size_is_that_of_the_command(self):
         with verbena.Simulation(WEBSEARCH, values=FEW) as sim:
