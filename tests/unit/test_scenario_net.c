@@ -374,12 +374,39 @@ static void poisson__comes_in_phases(void **state)
 		      "s.yaml:1:11: workload 1 has both on and off, or neither; hosts are 0 to 1");
 }
 
+/* FNV-1a has one hash for all of these, at whatever length of the table: a file with 65,536 such
+ * labels took minutes. */
+static void names__are_spread_by_a_key(void **state)
+{
+	static const char *const first[] = {"srlamu", "tgeykt"},
+				 *const second[] = {"ouhjga", "zchbfc"},
+				 *const third[] = {"bgmlvo", "fawmuc"};
+	uint32_t hash[8], other[8];
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		char name[32];
+		int len = snprintf(name, sizeof name, "l%s%s%s", first[i & 1], second[i >> 1 & 1],
+				   third[i >> 2]);
+
+		hash[i] = vb_name_hash(name, (size_t)len, 1);
+		other[i] = vb_name_hash(name, (size_t)len, 2);
+		assert_int_equal(hash[i], vb_name_hash(name, (size_t)len, 1));
+		assert_int_not_equal(hash[i], other[i]);
+		for (uint32_t k = 0; k < i; k++)
+			assert_true(hash[k] != hash[i] && other[k] != other[i]);
+	}
+	assert_int_not_equal(vb_name_hash("ab", 2, 1), vb_name_hash("ab\0", 3, 1));
+	assert_true(vb_name_key() != vb_name_key());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(ns3__nodes_are_hosts_and_switches),
 	    cmocka_unit_test(ns3__mistakes_are_told_with_their_place),
 	    cmocka_unit_test(yaml__nodes_and_links),
+	    cmocka_unit_test(names__are_spread_by_a_key),
 	    cmocka_unit_test(yaml__mistakes_are_told_with_their_place),
 	    cmocka_unit_test(form__is_that_of_the_first_line),
 	    cmocka_unit_test(scenario__refuses_what_does_not_go_together),

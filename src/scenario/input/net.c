@@ -30,16 +30,6 @@ static void *room_make(void *array, uint32_t cnt, uint32_t *cap, size_t size)
 	return more;
 }
 
-/* FNV-1a. */
-static uint32_t name_hash(const char *name, size_t len)
-{
-	uint32_t h = 2166136261u;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)name[i]) * 16777619u;
-	return h;
-}
-
 static bool name_is(const struct vb_net_node *node, const char *name, size_t len)
 {
 	return strlen(node->name) == len && memcmp(node->name, name, len) == 0;
@@ -48,7 +38,7 @@ static bool name_is(const struct vb_net_node *node, const char *name, size_t len
 /* The bucket that has the name, or the free one where it would be. */
 static uint32_t bucket_of(const struct vb_net *n, const char *name, size_t len)
 {
-	uint32_t at = name_hash(name, len) & (n->bucket_cnt - 1);
+	uint32_t at = vb_name_hash(name, len, n->key) & (n->bucket_cnt - 1);
 
 	while (n->bucket[at] && !name_is(&n->node[n->bucket[at] - 1], name, len))
 		at = (at + 1) & (n->bucket_cnt - 1);
@@ -66,6 +56,8 @@ static int buckets_grow(struct vb_net *n)
 	more = calloc(cnt, sizeof *more);
 	if (!more)
 		return -ENOMEM;
+	if (!n->bucket)
+		n->key = vb_name_key();
 	free(n->bucket);
 	n->bucket = more;
 	n->bucket_cnt = cnt;

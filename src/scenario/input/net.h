@@ -47,6 +47,7 @@ struct vb_net {
 	uint32_t link_cnt, link_cap;
 	uint32_t *bucket; /* of names: index of a node + 1 */
 	uint32_t bucket_cnt;
+	uint64_t key; /* of their hashes */
 	/* NICs, by vb_net_check(): as in struct vb_nics. */
 	uint32_t *first, *network;
 };

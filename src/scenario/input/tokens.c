@@ -2,10 +2,13 @@
 /* Words, numbers and complaints. See tokens.h. */
 #include "scenario/input/tokens.h"
 
+#include "base/prf.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 struct vb_tokens vb_tokens_of(const char *text, size_t len, uint32_t line)
 {
@@ -80,6 +83,28 @@ bool vb_token_copy(const struct vb_token *word, char *to, size_t size)
 bool vb_token_is(const struct vb_token *word, const char *text)
 {
 	return strlen(text) == word->len && memcmp(word->text, text, word->len) == 0;
+}
+
+uint64_t vb_name_key(void)
+{
+	uint64_t key;
+
+	/* Without random numbers it is a hash all the same. */
+	return getrandom(&key, sizeof key, 0) == (ssize_t)sizeof key ? key : 0;
+}
+
+uint32_t vb_name_hash(const char *name, size_t len, uint64_t key)
+{
+	uint64_t h = len;
+
+	for (size_t i = 0; i < len; i += sizeof(uint64_t)) {
+		size_t cnt = len - i < sizeof(uint64_t) ? len - i : sizeof(uint64_t);
+		uint64_t part = 0;
+
+		memcpy(&part, name + i, cnt);
+		h = vb_siphash(key, h, part);
+	}
+	return (uint32_t)h;
 }
 
 static bool is_digit(char c)

@@ -46,6 +46,11 @@ const char *vb_token_show(const struct vb_token *word, char shown[VB_TOKEN_SHOWN
 bool vb_token_copy(const struct vb_token *word, char *to, size_t size);
 bool vb_token_is(const struct vb_token *word, const char *text);
 
+/* A hash of a name, for a table with a key of its own: without the key nobody can write a text
+ * whose names all fall on one place. A key is drawn at random. */
+uint64_t vb_name_key(void);
+uint32_t vb_name_hash(const char *name, size_t len, uint64_t key);
+
 /* A whole number up to @max. */
 bool vb_token_number(const struct vb_token *word, uint64_t max, uint64_t *out);
 

@@ -10,20 +10,11 @@
 
 #define SLOTS_MIN 256u
 
-static uint32_t hash_of(const char *text, uint32_t len)
-{
-	uint32_t h = 2166136261u;
-
-	for (uint32_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)text[i]) * 16777619u;
-	return h;
-}
-
 /* The slot that has the label, or is free for it. */
 static struct vb_goal_label *slot_find(const struct vb_goal_labels *l, const char *text,
 				       uint32_t len)
 {
-	uint32_t i = hash_of(text, len);
+	uint32_t i = vb_name_hash(text, len, l->key);
 
 	for (;; i++) {
 		struct vb_goal_label *s = &l->slot[i & (l->slot_cnt - 1)];
@@ -35,7 +26,8 @@ static struct vb_goal_label *slot_find(const struct vb_goal_labels *l, const cha
 
 static int table_grow(struct vb_goal_labels *l)
 {
-	struct vb_goal_labels more = {.turn = l->turn, .used = l->used};
+	struct vb_goal_labels more = {
+	    .turn = l->turn, .used = l->used, .key = l->slot_cnt ? l->key : vb_name_key()};
 
 	more.slot_cnt = l->slot_cnt ? 2 * l->slot_cnt : SLOTS_MIN;
 	more.slot = calloc(more.slot_cnt, sizeof *more.slot);

@@ -15,6 +15,7 @@ struct vb_goal_labels {
 	struct vb_goal_label *slot;
 	uint32_t slot_cnt, used;
 	uint32_t turn; /* ranks so far; labels of the present one have it */
+	uint64_t key;  /* of hashes */
 };
 
 /* Another rank begins. */
