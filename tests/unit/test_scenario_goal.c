@@ -103,7 +103,7 @@ static void goal__says_what_is_wrong(void **state)
 	    {"num_ranks 2\nrank 1 {\n recv 5b from -1\n}",
 	     "f:3:15: a rank is a number: any source and any tag (-1) are not taken here"},
 	    {"num_ranks 2\nrank 1 {\n recv 5b from 0 nic 1\n}",
-	     "f:3:21: a nic, of which a host has one, is 0 to 0, not 1"},
+	     "f:3:21: a nic (a host has one) is 0 to 0, not 1"},
 	    {"num_ranks 2\nrank 1 {\n recv 5b from 0 l2: calc 5\n}",
 	     "f:3:17: tag, cpu, nic or the end of the line is expected here, not \"l2\""},
 	    {"num_ranks 2\nrank 1 {\n calc 5 cpu 64\n}", "f:3:13: a cpu is 0 to 63, not 64"},

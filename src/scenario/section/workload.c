@@ -260,7 +260,7 @@ static int check_graph(struct reader *r, const yaml_node_t *node, const struct v
 			return reader_fail(r, reader_member(r, node, of_both[i]),
 					   "%s goes with shape: collective, goal or chakra",
 					   of_both[i]);
-	/* Traces have collectives of which the first three say how they go. */
+	/* Traces have collectives: the first three keys say how these go. */
 	for (size_t i = is_chakra ? 3 : 0; i < sizeof of_collective / sizeof of_collective[0]; i++)
 		if (!is_collective && reader_member(r, node, of_collective[i]))
 			return reader_fail(r, reader_member(r, node, of_collective[i]),

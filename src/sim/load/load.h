@@ -70,10 +70,10 @@ struct vb_load_pattern {
 	vb_time start;
 	const struct vb_load_list *list; /* LIST: to stay while the load does */
 	/* Each flow has a connection that no other one has had or will have; else flows take idle
-	 * ones, and those of a graph from one host to another share one. */
+	 * ones, and flows of a graph from one host to another share one. */
 	bool new_connections;
-	/* COLLECTIVE: of it kind, algorithm and what these take; ranks, bytes and seed are those of
-	 * the pattern and the simulation. */
+	/* COLLECTIVE: kind, algorithm and what these take; ranks, bytes and seed come from the
+	 * pattern and the simulation. */
 	struct vb_collective collective;
 	const struct vb_graph *graph; /* GRAPH: to stay while the load does; its ranks are hosts */
 	/* COLLECTIVE and GRAPH: so often (0: once), and the time from the end of one to the begin

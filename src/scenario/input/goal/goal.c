@@ -86,7 +86,7 @@ static int options_read(struct goal *p, struct vb_graph_op *op)
 			bad = number_take(p, "a cpu", VB_GRAPH_STREAMS_MAX - 1, &v);
 			op->stream = is_message ? 0 : (uint8_t)v;
 		} else if (is_message && word_take(p, "nic")) {
-			bad = number_take(p, "a nic, of which a host has one,", 0, &v);
+			bad = number_take(p, "a nic (a host has one)", 0, &v);
 		} else {
 			return goal_expect(p, is_message ? "tag, cpu, nic or the end of the line"
 							 : "cpu or the end of the line");
@@ -169,7 +169,7 @@ static int label_take(struct goal *p, const struct vb_token *label, uint32_t *op
 	return 0;
 }
 
-/* "l2 requires l1", of which the first word is behind us. */
+/* "l2 requires l1", behind its first word. */
 static int requirement_read(struct goal *p, const struct vb_token *label)
 {
 	bool at_start = vb_token_is(&p->w.word, "irequires");

@@ -8,7 +8,7 @@
 struct vb_goal_label {
 	const char *text; /* in the file, to stay */
 	uint32_t len, op;
-	uint32_t rank_turn; /* those of other ranks are as if they were not there */
+	uint32_t rank_turn; /* a label of another rank is as if it were not there */
 };
 
 struct vb_goal_labels {

@@ -15,7 +15,7 @@ enum state { STARTED = 1, ARRIVED = 2, ENDED = 4 };
 
 struct trial {
 	const struct vb_graph *g;
-	uint32_t *left;  /* of each operation: those that it waits for */
+	uint32_t *left;  /* of each operation: how many others it waits for */
 	uint32_t *ready; /* operations that may start; each is there once at most */
 	uint32_t ready_cnt;
 	uint64_t ended;

@@ -54,7 +54,7 @@ static void graph_free(const struct vb_graph *g, void *p)
 }
 
 /* Sorts the edges by the operation that they come from: counts, sums, and puts them in place from
- * the last one on, so that those of one operation keep their order. */
+ * the last one on, so that the edges of one operation keep their order. */
 static void edges_sort(struct vb_graph *g)
 {
 	uint32_t sum = 0;

@@ -4,14 +4,14 @@
  * A graph has operations of ranks (send, receive, compute). An operation starts when all that it
  * requires has ended, or, where it asks for no more, has started.
  *
- * A send and a receive belong together by sender, receiver and tag: the first one that was added
- * with the first one, the second with the second. A send does not wait for its receive. Operations
- * that compute share the streams of their rank, each of which does one at a time, in the order in
- * which they became ready.
+ * A send and a receive belong together by sender, receiver and tag: the first send that was added
+ * with the first receive, the second with the second. A send does not wait for its receive.
+ * Operations that compute share the streams of their rank. A stream does one at a time, in the
+ * order in which they became ready.
  *
  * A graph is made in two passes by one function, which the first time only counts: so it takes the
- * memory that it needs and no more. A graph that is there can come to its end: one that cannot is
- * refused. How it runs on connections is in run.h.
+ * memory that it needs and no more. A graph that cannot come to its end is refused. How it runs on
+ * connections is in run.h.
  */
 #ifndef VB_SIM_LOAD_GRAPH_GRAPH_H
 #define VB_SIM_LOAD_GRAPH_GRAPH_H
@@ -88,8 +88,8 @@ int vb_graph_create(struct vb_graph **out, uint32_t ranks, const struct vb_graph
 /* NULL: does nothing. */
 void vb_graph_destroy(struct vb_graph *g);
 
-/* For makers: adds an operation, of which amount, rank, peer, tag, mark, kind and stream are said.
- * Its number counts from 0. */
+/* For makers: adds an operation with amount, rank, peer, tag, mark, kind and stream of @op. Its
+ * number counts from 0. */
 uint32_t vb_graph_add(struct vb_graph *g, const struct vb_graph_op *op);
 /* @op starts when @before has ended, or with @at_start when it has started. */
 void vb_graph_require(struct vb_graph *g, uint32_t op, uint32_t before, bool at_start);

@@ -85,7 +85,7 @@ static int fault_say(const struct vb_graph *g, struct vb_graph_fault *fault,
 	return -EINVAL;
 }
 
-/* Both are sorted: those that belong together stand side by side. */
+/* Both are sorted: a send and its receive have the same place. */
 static int messages_join(struct vb_graph *g, const struct messages *send,
 			 const struct messages *recv, struct vb_graph_fault *fault)
 {

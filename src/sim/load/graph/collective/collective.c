@@ -32,7 +32,7 @@ const char *const vb_algorithm_name[VB_ALGORITHMS] = {
     [VB_GPIPE] = "gpipe",
 };
 
-/* The first of a kind is the one that is taken if nothing is said. */
+/* The first algorithm of a kind is taken if nothing is said. */
 static const struct method {
 	uint8_t kind, algorithm;
 	int (*make)(struct vb_maker *m);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * All-reduce by recursive halving and doubling (Rabenseifner, Optimization of Collective Reduction
- * Operations, 2004). Of n ranks a power of two take part, p: of the first 2 (n - p) each second one
- * has given its data to the next one, and gets the result from it in the end. See maker.h.
+ * Operations, 2004). Of n ranks a power of two take part, p: of the first 2 (n - p) each even one
+ * gives its data to the rank behind it before, and gets the result from that rank afterwards. See
+ * maker.h.
  */
 #include "sim/load/graph/collective/maker.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Binary trees: rank i has the children 2 i + 1 and 2 i + 2. Chunks go up and are added up, and go
- * down; a rank sends one on when it has that one, whatever the others do. See maker.h.
+ * down; a rank sends a chunk on when it has it, whatever other chunks do. See maker.h.
  */
 #include "sim/load/graph/collective/maker.h"
 
