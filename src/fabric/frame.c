@@ -21,11 +21,12 @@ static bool pool_grow(struct vb_frame_pool *pool)
 
 	if (n < SLAB_PKTS)
 		n = SLAB_PKTS;
+	if (pool->cnt >= pool->max)
+		return false;
 	if (n > pool->max - pool->cnt)
 		n = pool->max - pool->cnt;
 
-	struct vb_frame_slab *slab =
-	    n ? pool->alloc(pool->alloc_ctx, head + n * pool->stride) : NULL;
+	struct vb_frame_slab *slab = pool->alloc(pool->alloc_ctx, head + n * pool->stride);
 
 	if (!slab)
 		return false;
@@ -61,7 +62,7 @@ struct vb_frame *vb_frame_pool_take(struct vb_frame_pool *pool)
 	__builtin_prefetch((const void *)((uintptr_t)pool->free + 64), 1);
 	if (++pool->used > pool->used_max)
 		pool->used_max = pool->used;
-	VB_ASSERT_ALL(pool->used <= pool->cnt && pool->cnt <= pool->max);
+	VB_ASSERT_ALL(pool->used <= pool->cnt);
 	return p;
 }
 

@@ -103,6 +103,39 @@ static inline void vb_frame_pool_give(struct vb_frame_pool *pool, struct vb_fram
 	pool->used--;
 }
 
+/* A frame in use goes to another pool, which it joins; both have the same stride. False: that one
+ * has as many in use as it may have. */
+static inline void vb_frame_pool_leave(struct vb_frame_pool *pool)
+{
+	VB_ASSERT_ALL(pool->used > 0 && pool->cnt > 0);
+	pool->used--;
+	pool->cnt--;
+}
+
+static inline bool vb_frame_pool_join(struct vb_frame_pool *pool)
+{
+	if (pool->used >= pool->max) {
+		pool->ran_out = true;
+		return false;
+	}
+	pool->cnt++;
+	if (++pool->used > pool->used_max)
+		pool->used_max = pool->used;
+	return true;
+}
+
+/* A free frame that is there, in use from now on; NULL: there is none. */
+static inline struct vb_frame *vb_frame_pool_spare(struct vb_frame_pool *pool)
+{
+	struct vb_frame *p = pool->free;
+
+	if (!p)
+		return NULL;
+	pool->free = p->next;
+	pool->used++;
+	return p;
+}
+
 static inline uint32_t vb_frame_payload_len(const struct vb_frame *p)
 {
 	return p->len - p->hdr_len - p->pad;

@@ -63,11 +63,17 @@ struct vb_sim_subnets {
 	struct vb_ib_router *router; /* of each of them */
 };
 
-/* The frames that one part has for another one, in the order in which they left: by flight.behind,
- * with the number of the port in @in. Written by the one in a window, and read by the other in the
- * next. */
+/* A frame on its way to another part: the port that it left by; VB_SIM_NONE: it is a free one. */
+struct vb_sim_parcel {
+	struct vb_frame *frame;
+	uint32_t port;
+};
+
+/* The frames that one part has for another one, in the order in which they left. Written by the one
+ * in a window, and read by the other in the next. */
 struct vb_sim_box {
-	struct vb_frame *first, *last;
+	struct vb_sim_parcel *parcel;
+	uint32_t cnt, cap;
 };
 
 /*
@@ -135,6 +141,7 @@ struct vb_sim {
 	uint32_t part;                  /* this one of them */
 	vb_time sent_at;                /* the first arrival of a frame to others in this window */
 	struct vb_sim_box *box[2]; /* for each other part, of windows with even and odd numbers */
+	int64_t *owed; /* to each other part: frames that came from there, less those that went */
 	struct vb_sim_config cfg;
 };
 
@@ -217,7 +224,7 @@ void vb_sim_cut_share(struct vb_sim *s);
 void vb_sim_cut_destroy(struct vb_sim *s);
 /* A frame leaves for another part: of cable hooks. */
 void vb_sim_cut_leave(void *ctx, uint32_t port, struct vb_frame *f);
-/* Takes the frames from others into part @s, or from it those that they have taken. */
+/* Takes the frames from others into part @s, and what they have taken out of its boxes. */
 void vb_sim_cut_enter(struct vb_sim *s);
 /* All of it, for all parts, when none is at work. */
 void vb_sim_cut_empty(struct vb_sim *s);

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A network that is cut into parts: the parts, and the frames that go from one to another. A frame
- * that leaves waits in a box of the part that sent it until the window is over. The other part
- * copies it in the next window, and the sender has it back in the one after that; so no two parts
- * touch a frame, a box or a pool at the same time. See priv.h and parts.h.
+ * that leaves stands in a box of the part that sent it until the window is over. The other part has
+ * it from the next window on, for good: to copy it would move all its lines from core to core, and
+ * a switch reads one. A part that gets more frames than it sends returns free ones; else the pools
+ * of senders would grow. No two parts touch a frame, a box or a pool at the same time. See priv.h
+ * and parts.h.
  */
 #include "base/assert.h"
 #include "sim/priv.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Frames in a box before it grows, and frames that are brought into the cache before their turn. */
+#define BOX_FIRST 256u
+#define AHEAD 8u
+/* Frames of another part that stay here without being returned. */
+#define OWED_MAX 256
 
 /* The time that every frame takes to the other end of a cable, at least. */
 static vb_dur cable_lookahead(const struct vb_cable *c)
@@ -67,6 +75,9 @@ static int part_create(struct vb_sim *s, uint32_t number)
 static int boxes_create(struct vb_sim *p)
 {
 	p->sent_at = VB_NEVER;
+	p->owed = vb_sim_alloc(p, p->cut->part_cnt * sizeof *p->owed);
+	if (!p->owed)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < 2; i++) {
 		p->box[i] = vb_sim_alloc(p, p->cut->part_cnt * sizeof *p->box[i]);
 		if (!p->box[i])
@@ -133,6 +144,16 @@ void vb_sim_cut_share(struct vb_sim *s)
 	}
 }
 
+static void boxes_destroy(struct vb_sim *s, struct vb_sim *p)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint32_t k = 0; p->box[i] && k < s->cut->part_cnt; k++)
+			vb_sim_free(s, p->box[i][k].parcel);
+		vb_sim_free(s, p->box[i]);
+	}
+	vb_sim_free(s, p->owed);
+}
+
 void vb_sim_cut_destroy(struct vb_sim *s)
 {
 	struct vb_sim_cut *c = s->cut;
@@ -144,8 +165,7 @@ void vb_sim_cut_destroy(struct vb_sim *s)
 
 		if (!p)
 			continue;
-		vb_sim_free(s, p->box[0]);
-		vb_sim_free(s, p->box[1]);
+		boxes_destroy(s, p);
 		if (i == 0)
 			continue;
 		vb_sim_ports_destroy(p);
@@ -160,64 +180,101 @@ void vb_sim_cut_destroy(struct vb_sim *s)
 	s->cut = NULL;
 }
 
-static struct vb_frame *frame_behind(const struct vb_frame *f)
+/* Puts a frame into a box; false: there is no memory. */
+static bool box_put(struct vb_sim *s, struct vb_sim_box *b, struct vb_frame *f, uint32_t port)
 {
-	struct vb_timed *t = f->flight.behind.next;
+	if (b->cnt == b->cap) {
+		uint32_t cap = b->cap ? 2 * b->cap : BOX_FIRST;
+		struct vb_sim_parcel *more = vb_sim_alloc(s, cap * sizeof *more);
 
-	return t ? vb_container_of(t, struct vb_frame, flight) : NULL;
+		if (!more)
+			return false;
+		if (b->cnt)
+			memcpy(more, b->parcel, b->cnt * sizeof *more);
+		vb_sim_free(s, b->parcel);
+		b->parcel = more;
+		b->cap = cap;
+	}
+	b->parcel[b->cnt++] = (struct vb_sim_parcel){f, port};
+	return true;
 }
 
 void vb_sim_cut_leave(void *ctx, uint32_t port, struct vb_frame *f)
 {
 	struct vb_sim *s = ctx;
 	const struct vb_sim_cut *c = s->cut;
-	struct vb_sim_box *b = &s->box[c->window & 1][c->of_port[vb_sim_peer(port)]];
+	uint32_t to = c->of_port[vb_sim_peer(port)];
 
 	/* Conservative: nothing arrives in the window in which it was sent. */
 	VB_ASSERT_ALL(f->flight.at >= c->end && c->of_port[port] == s->part);
-	f->in = port;
-	f->flight.behind.next = NULL;
-	if (b->first)
-		b->last->flight.behind.next = &f->flight;
-	else
-		b->first = f;
-	b->last = f;
+	if (!box_put(s, &s->box[c->window & 1][to], f, port)) {
+		vb_frame_pool_give(&s->pool, f);
+		s->pool.ran_out = true;
+		return;
+	}
+	vb_frame_pool_leave(&s->pool);
+	s->owed[to]--;
 	s->sent_at = vb_time_min(s->sent_at, f->flight.at);
 }
 
-/* A frame of another part goes on here, as the one that it came by. */
-static void frame_enter(struct vb_sim *s, const struct vb_frame *f)
+/* A frame of another part goes on here. */
+static void frame_enter(struct vb_sim *s, struct vb_frame *f, uint32_t port)
 {
-	struct vb_port *p = &s->port[f->in];
-	struct vb_frame *own = vb_frame_copy(&s->pool, f);
+	struct vb_port *p = &s->port[port];
 
-	VB_ASSERT_ALL(f->in < s->port_cnt && f->flight.at >= s->now);
-	if (!own)
-		return;
-	vb_timed_put(&p->cable.flight, &own->flight);
+	VB_ASSERT_ALL(port < s->port_cnt && f->flight.at >= s->now);
+	vb_timed_put(&p->cable.flight, &f->flight);
 	vb_eventq_set(&s->events, s->host_cnt + p->id, vb_port_poll_timeout(p));
 }
 
-/* The frames in boxes @box of all others. */
-static void frames_enter(struct vb_sim *s, uint32_t box)
+/* Takes what is in box @b of part @from. */
+static void box_enter(struct vb_sim *s, uint32_t from, const struct vb_sim_box *b)
+{
+	for (uint32_t i = 0; i < b->cnt; i++) {
+		const struct vb_sim_parcel *at = &b->parcel[i];
+
+		if (i + AHEAD < b->cnt)
+			__builtin_prefetch(b->parcel[i + AHEAD].frame, 1);
+		if (!vb_frame_pool_join(&s->pool))
+			return; /* the run ends */
+		if (at->port == VB_SIM_NONE)
+			vb_frame_pool_give(&s->pool, at->frame);
+		else
+			frame_enter(s, at->frame, at->port);
+	}
+	s->owed[from] += b->cnt;
+}
+
+/* Takes what is in boxes @box of all others. */
+static void boxes_enter(struct vb_sim *s, uint32_t box)
 {
 	for (uint32_t i = 0; i < s->cut->part_cnt; i++)
-		for (const struct vb_frame *f = s->cut->part[i]->box[box][s->part].first; f;
-		     f = frame_behind(f))
-			frame_enter(s, f);
+		box_enter(s, i, &s->cut->part[i]->box[box][s->part]);
 }
 
 /* Others have taken what is in own boxes @box. */
-static void box_clear(struct vb_sim *s, uint32_t box)
+static void boxes_clear(struct vb_sim *s, uint32_t box)
+{
+	for (uint32_t i = 0; i < s->cut->part_cnt; i++)
+		s->box[box][i].cnt = 0;
+}
+
+/* Parts of which there are frames here get free ones. */
+static void frames_return(struct vb_sim *s, uint32_t box)
 {
 	for (uint32_t i = 0; i < s->cut->part_cnt; i++) {
-		struct vb_sim_box *b = &s->box[box][i];
+		struct vb_frame *f;
 
-		for (struct vb_frame *f = b->first, *next; f; f = next) {
-			next = frame_behind(f);
-			vb_frame_pool_give(&s->pool, f);
+		if (s->owed[i] < OWED_MAX)
+			continue;
+		while (s->owed[i] > 0 && (f = vb_frame_pool_spare(&s->pool)) != NULL) {
+			if (!box_put(s, &s->box[box][i], f, VB_SIM_NONE)) {
+				vb_frame_pool_give(&s->pool, f);
+				return;
+			}
+			vb_frame_pool_leave(&s->pool);
+			s->owed[i]--;
 		}
-		*b = (struct vb_sim_box){NULL, NULL};
 	}
 }
 
@@ -225,8 +282,9 @@ void vb_sim_cut_enter(struct vb_sim *s)
 {
 	uint32_t own = s->cut->window & 1;
 
-	box_clear(s, own);
-	frames_enter(s, !own);
+	boxes_clear(s, own);
+	boxes_enter(s, !own);
+	frames_return(s, own);
 }
 
 void vb_sim_cut_empty(struct vb_sim *s)
@@ -234,10 +292,10 @@ void vb_sim_cut_empty(struct vb_sim *s)
 	struct vb_sim_cut *c = s->cut;
 
 	for (uint32_t i = 0; i < c->part_cnt; i++)
-		frames_enter(c->part[i], c->window & 1);
+		boxes_enter(c->part[i], c->window & 1);
 	for (uint32_t i = 0; i < c->part_cnt; i++) {
-		box_clear(c->part[i], 0);
-		box_clear(c->part[i], 1);
+		boxes_clear(c->part[i], 0);
+		boxes_clear(c->part[i], 1);
 		c->part[i]->sent_at = VB_NEVER;
 	}
 }
