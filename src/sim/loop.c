@@ -245,19 +245,31 @@ void vb_sim_timer_run(struct vb_sim *s)
 		s->app.on_timer(s->app.ctx, s->now);
 }
 
+static void turn_run(struct vb_sim *s)
+{
+	s->turn_at = VB_NEVER;
+	s->event_cnt--; /* it is one for all hosts of a part */
+	if (s->app.on_turn)
+		s->app.on_turn(s->app.ctx, s->part, s->now);
+}
+
 void vb_sim_event_run(struct vb_sim *s)
 {
 	uint32_t id = vb_eventq_take(&s->events);
 
 	VB_ASSERT_ALL(s->events.now >= s->now && id <= vb_sim_watch_id(s));
+	if (s->events.now != s->now || id > s->order)
+		s->order = id;
 	s->now = s->events.now;
 	s->event_cnt++;
 	if (s->looks != VB_SIM_LOOKS_AT_NOTHING)
 		look_ahead(s);
 	if (id < s->host_cnt) {
 		vb_nic_handle_timeout(&s->host[id], s->now);
-	} else if (id < vb_sim_timer_id(s)) {
+	} else if (id < vb_sim_turn_id(s)) {
 		port_run(s, &s->port[id - s->host_cnt]);
+	} else if (id == vb_sim_turn_id(s)) {
+		turn_run(s);
 	} else if (id == vb_sim_links_id(s)) {
 		vb_sim_links_change(s);
 		ports_serve(s);

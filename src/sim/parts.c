@@ -50,6 +50,7 @@ static void clocks_set(const struct vb_sim_cut *c, vb_time now)
 	for (uint32_t i = 0; i < c->part_cnt; i++) {
 		VB_ASSERT_ALL(c->part[i]->now <= now);
 		c->part[i]->now = now;
+		c->part[i]->order = 0; /* that comes next is behind all that was */
 	}
 }
 
@@ -77,6 +78,11 @@ static void event_of_all(struct vb_sim *s, vb_time at)
 	parts_settle(s->cut);
 }
 
+vb_dur vb_sim_lookahead(const struct vb_sim *s)
+{
+	return s->cut ? s->cut->lookahead : 0;
+}
+
 void vb_sim_parts_begin(struct vb_sim *s, vb_time until)
 {
 	struct vb_sim_cut *c = s->cut;
@@ -94,6 +100,11 @@ bool vb_sim_parts_plan(struct vb_sim *s)
 {
 	struct vb_sim_cut *c = s->cut;
 
+	if (c->is_open) {
+		c->is_open = false;
+		if (s->app.on_still)
+			s->app.on_still(s->app.ctx);
+	}
 	for (;;) {
 		vb_time here = next_of_parts(c), all = next_of_all(s);
 		vb_time next = vb_time_min(here, all);
@@ -109,6 +120,7 @@ bool vb_sim_parts_plan(struct vb_sim *s)
 		c->window++;
 		for (uint32_t i = 0; i < c->part_cnt; i++)
 			c->part[i]->sent_at = VB_NEVER;
+		c->is_open = true;
 		return true;
 	}
 }

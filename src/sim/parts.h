@@ -25,6 +25,10 @@
 /* The parts of a simulation, 1 and more. */
 uint32_t vb_sim_part_cnt(const struct vb_sim *s);
 
+/* The time by which no part reaches another: a pause that is shorter has to be seen by all. 0:
+ * there is one part. */
+vb_dur vb_sim_lookahead(const struct vb_sim *s);
+
 /* A run to @until begins, at most. For simulations of two parts and more, like the others here. */
 void vb_sim_parts_begin(struct vb_sim *s, vb_time until);
 /* Between windows, when no part is being run: handles the events that concern all of
@@ -46,5 +50,7 @@ int vb_sim_parts_end(struct vb_sim *s);
  */
 uint32_t vb_sim_partition(const struct vb_sim_topo *t, uint32_t parts, const bool *keep,
 			  uint16_t *part_of);
+/* vb_sim_lookahead() of a network that is cut so; VB_NEVER: no cable is cut. */
+vb_dur vb_sim_partition_lookahead(const struct vb_sim_topo *t, const uint16_t *part_of);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A simulation: its clock, its machines and what its files offer to each other. Machine numbers,
- * which order what happens at one instant: hosts, then ports, then the application's timer.
+ * which order what happens at one instant: hosts, then ports, then the application's turn and
+ * timer.
  */
 #ifndef VB_SIM_PRIV_H
 #define VB_SIM_PRIV_H
@@ -89,6 +90,7 @@ struct vb_sim_cut {
 	uint16_t *of_port;
 	vb_dur lookahead; /* a frame takes so long at least from one part to another */
 	uint32_t window;  /* its number */
+	bool is_open;     /* the parts are at work in it */
 	vb_time end;      /* of the window: parts run up to it, and not at it */
 	vb_time until;    /* of the run */
 };
@@ -126,12 +128,13 @@ struct vb_sim {
 	struct vb_sim_ib *ib;       /* NULL: Ethernet */
 	uint32_t *switch_of;        /* by port, of those that switches have */
 	uint32_t waiting_cnt;       /* hosts with a deadline or something to send */
-	vb_time timer_at;           /* of the application */
+	vb_time timer_at, turn_at;  /* of the application */
 	struct vb_trace link_trace; /* of changes of cables */
 	struct vb_sim_link_change *change;
 	uint32_t change_cnt;
 	enum vb_sim_looks looks;
 	bool stop;
+	uint32_t order; /* the highest machine number that has had its turn at this instant */
 	uint64_t hops, event_cnt;
 	uint64_t *digest; /* of each node that events are of: vb_sim_trace_nodes() of them */
 	struct vb_nic_group nics;
@@ -235,10 +238,15 @@ void vb_sim_cut_lose(struct vb_sim *s, uint32_t port);
 int vb_sim_parts_run(struct vb_sim *s, vb_time until);
 vb_time vb_sim_parts_next(const struct vb_sim *s);
 
-/* The machine number of the application's timer. */
-static inline uint32_t vb_sim_timer_id(const struct vb_sim *s)
+/* The machine numbers of the application's turn and timer. */
+static inline uint32_t vb_sim_turn_id(const struct vb_sim *s)
 {
 	return s->host_cnt + s->port_cnt;
+}
+
+static inline uint32_t vb_sim_timer_id(const struct vb_sim *s)
+{
+	return vb_sim_turn_id(s) + 1;
 }
 
 /* network/link.c: makes the changes of cables that are due, and knows when the next one is. */
@@ -246,7 +254,7 @@ VB_COLD void vb_sim_links_change(struct vb_sim *s);
 /* The machine number of the changes. */
 static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
 {
-	return s->host_cnt + s->port_cnt + 1;
+	return vb_sim_timer_id(s) + 1;
 }
 
 /* The nodes that events name: hosts, switches, cables with faults, and behind all of them changes

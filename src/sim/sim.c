@@ -34,7 +34,7 @@ int vb_sim_set_red(struct vb_sim *s, const struct vb_red *red)
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 {
 	const struct vb_sim_memory *m = &cfg->memory;
-	uint32_t machines = cfg->topo->host_cnt + 2 * cfg->topo->link_cnt + 3;
+	uint32_t machines = cfg->topo->host_cnt + 2 * cfg->topo->link_cnt + 4;
 
 	if (cfg->cqe == 0 || cfg->packets_max == 0 || cfg->hca.port[1].active_mtu < VB_MTU_256 ||
 	    cfg->hca.port[1].active_mtu > VB_MTU_4096 || !red_is_valid(&cfg->sw.red) ||
@@ -53,7 +53,7 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 	s->host_cnt = cfg->topo->host_cnt;
 	s->switch_cnt = cfg->topo->switch_cnt;
 	s->port_cnt = 2 * cfg->topo->link_cnt;
-	s->timer_at = VB_NEVER;
+	s->timer_at = s->turn_at = VB_NEVER;
 
 	void *heap = vb_sim_alloc(s, vb_eventq_size(machines));
 	int err = -ENOMEM;
@@ -93,6 +93,31 @@ void vb_sim_set_timer(struct vb_sim *s, vb_time at)
 	s->timer_at = at < s->now ? s->now : at;
 	if (!s->cut) /* parts are still when it goes off */
 		vb_eventq_set(&s->events, vb_sim_timer_id(s), s->timer_at);
+}
+
+void vb_sim_set_turn(struct vb_sim *s, uint32_t part, vb_time at)
+{
+	struct vb_sim *p = s->cut ? s->cut->part[part] : s;
+
+	p->turn_at = at < p->now ? p->now : at;
+	vb_eventq_set(&p->events, vb_sim_turn_id(p), p->turn_at);
+}
+
+uint32_t vb_sim_part_of(const struct vb_sim *s, uint32_t host)
+{
+	return s->cut ? s->cut->of_node[host] : 0;
+}
+
+bool vb_sim_is_in_window(const struct vb_sim *s)
+{
+	return s->cut && s->cut->is_open;
+}
+
+struct vb_sim_place vb_sim_place_of(const struct vb_sim *s, uint32_t part)
+{
+	const struct vb_sim *p = s->cut ? s->cut->part[part] : s;
+
+	return (struct vb_sim_place){p->now, p->order};
 }
 
 void vb_sim_touch(struct vb_sim *s, uint32_t host)

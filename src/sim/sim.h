@@ -33,6 +33,11 @@ struct vb_sim_app {
 	/* The time set with vb_sim_set_timer() has come. In a network in parts all of them are
 	 * still then; the other callbacks come from each part, and set no timer. */
 	void (*on_timer)(void *ctx, vb_time now);
+	/* The turn set with vb_sim_set_turn() has come, behind what adapters and ports do at that
+	 * instant and before the timer. Comes from the part. */
+	void (*on_turn)(void *ctx, uint32_t part, vb_time now);
+	/* The parts of a network have run for a while, and are still now. */
+	void (*on_still)(void *ctx);
 };
 
 struct vb_sim_config {
@@ -93,6 +98,20 @@ vb_time vb_sim_now(const struct vb_sim *s);
 vb_time vb_sim_next(const struct vb_sim *s);
 /* The application's timer; VB_NEVER: off. */
 void vb_sim_set_timer(struct vb_sim *s, vb_time at);
+/* The turn of the application in part @part, at @at or at once; VB_NEVER: it has none. In one piece
+ * a network is part 0. For the callbacks of that part, and while all parts are still. */
+void vb_sim_set_turn(struct vb_sim *s, uint32_t part, vb_time at);
+/* The part that a host is in. */
+uint32_t vb_sim_part_of(const struct vb_sim *s, uint32_t host);
+/* The parts of a network are at work. */
+bool vb_sim_is_in_window(const struct vb_sim *s);
+/* The place in time of the event that part @part is at: its instant, and a number that puts it
+ * among the events of others at that instant as a run on one core would. */
+struct vb_sim_place {
+	vb_time at;
+	uint32_t order;
+};
+struct vb_sim_place vb_sim_place_of(const struct vb_sim *s, uint32_t part);
 /* After verbs on the adapter of @host: sends what they made ready. */
 void vb_sim_touch(struct vb_sim *s, uint32_t host);
 

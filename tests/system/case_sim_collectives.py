@@ -107,16 +107,16 @@ def _(context):
 
 @case("sim-collectives.refused", seconds=10)
 def _(context):
-    """A graph that never ends is refused with its place; graphs stay on one core; and the shape that there was says what there is."""
+    """A graph that never ends is refused with its place; iterations without a pause stay on one core; and the shape that there was says what there is."""
     with tempfile.TemporaryDirectory() as folder:
         goal = os.path.join(folder, "wait.goal")
         with open(goal, "w", encoding="ascii") as f:
             f.write("num_ranks 2\nrank 0 {\nl1: calc 5\nl2: recv 8b from 1 tag 7\nl2 requires l1\n}\n")
         p = simulate(context, "/dev/stdin", text=HEAD + f"workload: {{shape: goal, goal: {goal}}}\n")
         need(p.returncode == 1 and f"{goal}:4:1: l2 of rank 0 waits for ever: rank 1 has no send to it with tag 7" in p.stderr, p.stderr)
-    two = "topology: {shape: dumbbell}\nworkload: {shape: collective, collective: all-to-all}\n"
+    two = "topology: {shape: dumbbell}\nworkload: {shape: collective, collective: all-to-all, iterations: 2}\n"
     p = simulate(context, "/dev/stdin", "--jobs", "2", text=two)
-    need(p.returncode == 1 and "workload 1 has a graph, whose messages follow from others at once" in p.stderr, p.stderr)
+    need(p.returncode == 1 and "workload 1 has iterations with a pause (compute) that is shorter" in p.stderr, p.stderr)
     p = simulate(context, "/dev/stdin", text=HEAD + "workload: {shape: ring}\n")
     need(p.returncode == 1 and "goal or chakra, not \"ring\"" in p.stderr, p.stderr)
 

@@ -6,6 +6,7 @@
 
 #include "core/control/algorithm/algorithm.h"
 #include "sim/load/report.h"
+#include "sim/load/tally.h"
 #include "sim/parts.h"
 #include "sim_net.h"
 
@@ -18,7 +19,10 @@ struct parts_case {
 	struct vb_load_pattern p;
 	enum vb_qp_type type;
 	bool lossless, small, marked, dcqcn, hasty, faulty, changes, unequal, stops, hpcc;
+	uint32_t records; /* fewer than the flows of a list; 0: enough for all */
 };
+
+#define PARTS_PAST 8192u
 
 /* The end of a run. */
 struct parts_end {
@@ -26,6 +30,11 @@ struct parts_end {
 	uint32_t flow_cnt, port_cnt;
 	struct vb_flow flow[PARTS_FLOWS];
 	struct vb_port_stats port[1024];
+	/* Flows that have given their records away, in this order. */
+	uint32_t past_cnt;
+	struct vb_flow past[PARTS_PAST];
+	uint32_t lap_cnt;
+	struct vb_load_lap lap[4];
 };
 
 static inline struct parts_case parts_case_of(uint64_t seed)
@@ -71,6 +80,92 @@ static inline struct parts_case parts_case_of(uint64_t seed)
 	/* With records of switches in packets, which cross from part to part. */
 	c.hpcc = !c.dcqcn && vb_rng_below(&rng, 3) == 0;
 	return c;
+}
+
+/* The same with flows that follow from others at once, or from a list, or of UC and UD: what needs
+ * the order in which a run on one core comes to things at several hosts. */
+static inline struct parts_case parts_case_following(uint64_t seed)
+{
+	static const struct vb_collective kind[] = {
+	    {.kind = VB_ALL_REDUCE, .algorithm = VB_RING},
+	    {.kind = VB_ALL_REDUCE, .algorithm = VB_TREE, .chunks = 4},
+	    {.kind = VB_ALL_TO_ALL, .algorithm = VB_PAIRWISE},
+	    {.kind = VB_MOE, .work = 3000},
+	    {.kind = VB_PIPELINE, .microbatches = 6, .work = 2000},
+	    {.kind = VB_ALL_TO_ALL, .algorithm = VB_DIRECT},
+	};
+	struct vb_rng rng = vb_rng_stream(seed, "following", 0);
+	struct parts_case c = parts_case_of(seed);
+
+	c.stops = false;
+	switch (seed % 8) {
+	case 0:
+		c.p = (struct vb_load_pattern){
+		    .shape = VB_LOAD_PING_PONG, .src = 0, .flows = 40, .bytes = c.p.bytes / 20};
+		c.p.dst = 5;
+		c.type = seed & 8 ? VB_QPT_UC : c.type;
+		break;
+	case 1:
+		c.p.shape = VB_LOAD_ALL_TO_ALL;
+		c.p.bytes /= 8;
+		c.p.parallel = 1 + vb_rng_below(&rng, 3);
+		break;
+	case 2:
+	case 3:
+		c.p = (struct vb_load_pattern){.shape = VB_LOAD_LIST};
+		c.records = 24;
+		break;
+	case 4:
+		c.type = seed & 8 ? VB_QPT_UC : VB_QPT_UD;
+		c.records = seed & 16 ? 24 : 0;
+		c.p = (struct vb_load_pattern){.shape = c.records ? VB_LOAD_LIST : VB_LOAD_POISSON,
+					       .flows = 100,
+					       .load_ppm = 800000,
+					       .sizes = &vb_size_hadoop,
+					       .mix = {1}};
+		break;
+	default:
+		c.p = (struct vb_load_pattern){
+		    .shape = VB_LOAD_COLLECTIVE,
+		    .collective = kind[vb_rng_below(&rng, sizeof kind / sizeof kind[0])],
+		    .bytes = 20000 + vb_rng_below(&rng, 200000),
+		    .iterations = 1 + vb_rng_below(&rng, 2),
+		    .pause = 1500};
+		c.records = seed & 8 ? 256 : 0;
+		break;
+	}
+	return c;
+}
+
+/* A list of flows that are drawn: its items, one by one. */
+struct parts_list {
+	struct vb_rng rng;
+	uint32_t hosts, cnt;
+	vb_time at;
+	bool of_datagrams;
+};
+
+static inline int parts_list_next(void *ctx, struct vb_load_item *item)
+{
+	struct parts_list *l = ctx;
+
+	if (l->cnt++ == 300)
+		return 0;
+	l->at += vb_rng_below(&l->rng, 1500);
+	*item = (struct vb_load_item){.src = vb_rng_below(&l->rng, l->hosts),
+				      .bytes = 1 + vb_rng_below(&l->rng, 9000),
+				      .start = l->at,
+				      .op = l->of_datagrams ? VB_LOAD_SEND : VB_LOAD_OP_CNT};
+	item->dst = (item->src + 1 + vb_rng_below(&l->rng, l->hosts - 1)) % l->hosts;
+	return 1;
+}
+
+static inline void parts_past(void *ctx, const struct vb_flow *f)
+{
+	struct parts_end *e = ctx;
+
+	assert_true(e->past_cnt < PARTS_PAST);
+	memcpy(&e->past[e->past_cnt++], f, sizeof *f);
 }
 
 static inline void parts_topology(struct vb_sim_topo *t, const struct parts_case *c)
@@ -130,7 +225,7 @@ static inline struct vb_sim_config parts_config(const struct parts_case *c)
 static inline struct vb_load_config parts_load(const struct parts_case *c)
 {
 	return (struct vb_load_config){
-	    .flows_max = PARTS_FLOWS,
+	    .flows_max = c->records ? c->records : PARTS_FLOWS,
 	    .connections_max = PARTS_FLOWS,
 	    .message_bytes = 30000,
 	    .depth = 4,
@@ -174,7 +269,6 @@ typedef int parts_run_fn(struct vb_sim *s, vb_time until);
 
 static inline void parts_note(struct parts_end *e, const struct vb_load *l, struct vb_sim *s)
 {
-	memset(e, 0, sizeof *e);
 	assert_int_equal(vb_report_make(&e->r, l, s, &net_memory), 0);
 	e->flow_cnt = vb_load_flow_cnt(l);
 	e->port_cnt = vb_sim_port_cnt(s);
@@ -183,6 +277,12 @@ static inline void parts_note(struct parts_end *e, const struct vb_load *l, stru
 		memcpy(&e->flow[i], vb_load_flow(l, i), sizeof e->flow[i]);
 	for (uint32_t i = 0; i < e->port_cnt; i++)
 		vb_sim_port_stats(s, i, &e->port[i]);
+	if (vb_load_graph(l, 0)) {
+		const struct vb_load_lap *lap = vb_load_laps(l, 0, &e->lap_cnt);
+
+		assert_true(e->lap_cnt <= 4);
+		memcpy(e->lap, lap, e->lap_cnt * sizeof *lap);
+	}
 }
 
 /* The case in @parts parts; returns how many they were. */
@@ -191,6 +291,9 @@ static inline uint32_t parts_play(const struct parts_case *c, uint32_t parts, pa
 {
 	struct vb_sim_config cfg = parts_config(c);
 	const struct vb_load_config load = parts_load(c);
+	struct parts_list list = {.rng = {c->seed}, .of_datagrams = c->type == VB_QPT_UD};
+	const struct vb_load_list items = {parts_list_next, &list};
+	struct vb_load_pattern p = c->p;
 	static uint16_t part_of[4096];
 	struct vb_load *l;
 	struct net n;
@@ -202,7 +305,12 @@ static inline uint32_t parts_play(const struct parts_case *c, uint32_t parts, pa
 	net_open(&n, &cfg);
 	parts_disturb(&n, c);
 	assert_int_equal(vb_load_create(&l, n.sim, &load, &net_memory), 0);
-	assert_int_equal(vb_load_add(l, &c->p), 0);
+	memset(e, 0, sizeof *e);
+	list.hosts = n.topo.host_cnt;
+	p.list = &items;
+	vb_load_watch_past(l, parts_past, e);
+	assert_int_equal(vb_tally_keep(l), 0);
+	assert_int_equal(vb_load_add(l, &p), 0);
 	/* In two runs it is the same one. */
 	if (c->stops)
 		assert_int_equal(run(n.sim, 40000), 0);
@@ -219,6 +327,8 @@ static inline void parts_compare(const struct parts_end *a, const struct parts_e
 		assert_memory_equal(&a->flow[i], &b->flow[i], sizeof a->flow[i]);
 	for (uint32_t i = 0; i < a->port_cnt; i++)
 		assert_memory_equal(&a->port[i], &b->port[i], sizeof a->port[i]);
+	for (uint32_t i = 0; i < a->past_cnt && i < b->past_cnt; i++)
+		assert_memory_equal(&a->past[i], &b->past[i], sizeof a->past[i]);
 	assert_int_equal(a->r.events, b->r.events);
 	assert_int_equal(a->r.digest, b->r.digest);
 	assert_memory_equal(a, b, sizeof *a);

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #define CASES 12u
+#define FOLLOWING 24u
 
 static int team_run(struct vb_sim *s, vb_time until)
 {
@@ -32,6 +33,15 @@ static void run__on_threads_is_the_run_on_one(void **state)
 
 		(void)parts_play(&c, 1, vb_sim_run, one);
 		for (uint32_t parts = 2; parts <= 4; parts++) {
+			(void)parts_play(&c, parts, team_run, many);
+			parts_compare(one, many);
+		}
+	}
+	for (uint64_t seed = 1; seed <= FOLLOWING; seed++) {
+		const struct parts_case c = parts_case_following(seed);
+
+		(void)parts_play(&c, 1, vb_sim_run, one);
+		for (uint32_t parts = 2; parts <= 3; parts++) {
 			(void)parts_play(&c, parts, team_run, many);
 			parts_compare(one, many);
 		}

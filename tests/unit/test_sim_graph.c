@@ -442,8 +442,13 @@ static void add__refuses_what_does_not_fit(void **state)
 	p.iterations = (1u << 20) + 1;
 	assert_string_equal(vb_load_wrong(&c, &p, 3), "has more than 1048576 iterations");
 	p.iterations = 1;
-	assert_string_equal(vb_load_parts_wrong(&c, &p, false),
-			    "has a graph, whose messages follow from others at once");
+	assert_null(vb_load_parts_wrong(&c, &p, false, 1000));
+	p.new_connections = true;
+	assert_non_null(strstr(vb_load_parts_wrong(&c, &p, false, 1000), "of their own"));
+	p.new_connections = false;
+	g->has_far_edges = true;
+	assert_string_equal(vb_load_parts_wrong(&c, &p, false, 1000),
+			    "has a graph with requirements between ranks");
 	c.type = VB_QPT_UC;
 	assert_non_null(vb_load_wrong(&c, &p, 3));
 	vb_graph_destroy(g);

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define CASES 40u
+#define FOLLOWING 48u
 
 static void run__in_parts_is_the_run_in_one_piece(void **state)
 {
@@ -36,6 +37,37 @@ static void run__in_parts_is_the_run_in_one_piece(void **state)
 	    "%u cuts, pauses in %u, drops in %u, failures in %u, faults in %u, storms in %u\n", cut,
 	    pauses, drops, failed, lost, storms);
 	assert_true(cut > 2 * CASES && pauses > 4 && drops > 4 && failed > 2 && lost > 9);
+	free(one);
+	free(many);
+}
+
+/* Flows that follow from others begin in their part; records and connections that all share follow
+ * when all are still. */
+static void run__of_what_follows_is_the_run_in_one_piece(void **state)
+{
+	struct parts_end *one = malloc(sizeof *one), *many = malloc(sizeof *many);
+	uint32_t cut = 0, laps = 0, past = 0, failed = 0, flows = 0;
+
+	(void)state;
+	assert_true(one && many);
+	for (uint64_t seed = 1; seed <= FOLLOWING; seed++) {
+		const struct parts_case c = parts_case_following(seed);
+
+		(void)parts_play(&c, 1, vb_sim_run, one);
+		flows += one->r.flows;
+		laps += one->lap_cnt;
+		past += one->past_cnt > 0;
+		failed += one->r.failed > 0;
+		for (uint32_t parts = 2; parts <= 4; parts++) {
+			cut += parts_play(&c, parts, vb_sim_run, many) == parts;
+			parts_compare(one, many);
+		}
+	}
+	print_message(
+	    "%u flows, %u cuts, %u iterations, records given away in %u, failures in %u\n", flows,
+	    cut, laps, past, failed);
+	assert_true(flows > 50 * FOLLOWING && cut > 2 * FOLLOWING && laps > FOLLOWING / 5 &&
+		    past > FOLLOWING / 8);
 	free(one);
 	free(many);
 }
@@ -162,7 +194,7 @@ static void loads__that_need_one_part_are_refused(void **state)
 {
 	const struct parts_case c = parts_case_of(1);
 	struct vb_load_config load = parts_load(&c);
-	const struct vb_load_pattern ring = {.shape = VB_LOAD_COLLECTIVE, .bytes = 1000};
+	struct vb_load_pattern ring = {.shape = VB_LOAD_COLLECTIVE, .bytes = 1000};
 	const struct vb_load_pattern single = {.shape = VB_LOAD_SINGLE, .dst = 1, .bytes = 1000};
 	struct vb_cable host = net_cable(25, 500);
 	struct vb_sim_config cfg = net_config();
@@ -178,11 +210,17 @@ static void loads__that_need_one_part_are_refused(void **state)
 	load.receive_delay = 1000;
 	assert_int_equal(vb_load_create(&l, n.sim, &load, &net_memory), -EINVAL);
 	load.receive_delay = 0;
-	load.type = VB_QPT_UD;
-	assert_int_equal(vb_load_create(&l, n.sim, &load, &net_memory), -EINVAL);
-	load.type = VB_QPT_RC;
 	assert_int_equal(vb_load_create(&l, n.sim, &load, &net_memory), 0);
+	ring.new_connections = true;
 	assert_int_equal(vb_load_add(l, &ring), -EINVAL);
+	ring.new_connections = false;
+	/* The next iteration would begin at once everywhere. */
+	assert_true(vb_sim_lookahead(n.sim) > 500);
+	ring.iterations = 2;
+	ring.pause = vb_sim_lookahead(n.sim) - 1;
+	assert_int_equal(vb_load_add(l, &ring), -EINVAL);
+	ring.pause++;
+	assert_int_equal(vb_load_add(l, &ring), 0);
 	assert_int_equal(vb_load_add(l, &single), 0);
 	vb_load_destroy(l);
 	net_close(&n);
@@ -192,6 +230,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(run__in_parts_is_the_run_in_one_piece),
+	    cmocka_unit_test(run__of_what_follows_is_the_run_in_one_piece),
 	    cmocka_unit_test(change__at_the_instant_of_an_arrival_comes_behind_it),
 	    cmocka_unit_test(cables__without_delay_and_of_hosts_are_not_cut),
 	    cmocka_unit_test(partition__shares_ports_out_and_cuts_long_cables),

@@ -6,6 +6,7 @@
 #include "sim/parts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static bool is_built_in(const struct verbena_cc_algorithm *a)
 
 static int load_check(const struct vb_scenario *sc, struct part *p)
 {
-	const char *wrong = vb_load_parts_wrong(&sc->load, NULL, sc->data);
+	const char *wrong = vb_load_parts_wrong(&sc->load, NULL, sc->data, 0);
 
 	p->name = "transport";
 	p->at.line = 0;
@@ -45,9 +46,27 @@ static int load_check(const struct vb_scenario *sc, struct part *p)
 	for (uint32_t i = 0; i < sc->pattern_cnt; i++) {
 		p->number = i + 1;
 		p->at = sc->pattern_at[i];
-		wrong = vb_load_parts_wrong(&sc->load, &sc->pattern[i], sc->data);
+		wrong = vb_load_parts_wrong(&sc->load, &sc->pattern[i], sc->data, 0);
 		if (wrong)
 			return part_refuse(p, -EINVAL, "%s, " ON_ONE_CORE, wrong);
+	}
+	p->number = 0;
+	return 0;
+}
+
+/* The same of a network that has been cut. */
+static int pauses_check(const struct vb_scenario *sc, struct part *p, vb_dur lookahead)
+{
+	p->name = "workload";
+	for (uint32_t i = 0; i < sc->pattern_cnt; i++) {
+		const char *wrong =
+		    vb_load_parts_wrong(&sc->load, &sc->pattern[i], sc->data, lookahead);
+
+		p->number = i + 1;
+		p->at = sc->pattern_at[i];
+		if (wrong)
+			return part_refuse(p, -EINVAL, "%s, %" PRIu64 " ns, " ON_ONE_CORE, wrong,
+					   lookahead);
 	}
 	p->number = 0;
 	return 0;
@@ -111,6 +130,8 @@ int part_cut(const struct vb_scenario_run *run, const struct vb_scenario *sc, st
 	if (!*of_node)
 		return part_no_memory(p, -ENOMEM);
 	err = network_cut(run, sc, p, *of_node, cnt);
+	if (!err)
+		err = pauses_check(sc, p, vb_sim_partition_lookahead(&run->topo, *of_node));
 	if (err) {
 		free(*of_node);
 		*of_node = NULL;

@@ -232,7 +232,8 @@ static uint8_t class_of(const struct vb_load *l, const struct vb_flow *f)
 	return own & VB_LOAD_OWN_CLASS ? (uint8_t)own : l->cfg.traffic_class;
 }
 
-static int connection_new(struct vb_load *l, struct vb_flow *f)
+/* Makes one for @f, and others like it. */
+static int connection_new(struct vb_load *l, const struct vb_flow *f, uint32_t *to)
 {
 	uint32_t idx = l->connection_cnt;
 	struct vb_connection *c = &l->connection[idx];
@@ -247,8 +248,9 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 				    .traffic_class = class_of(l, f),
 				    .flow = VB_LOAD_NONE,
 				    .inbound = VB_LOAD_NONE,
+				    .inbound_last = VB_LOAD_NONE,
 				    .posting = VB_LOAD_NONE};
-	f->connection = idx;
+	*to = idx;
 	l->sport = (uint16_t)(l->sport + 1) | 0xc000u; /* ECMP spreads connections */
 	if (l->cfg.receive_delay && sides == 2) {
 		c->late = l->memory.alloc(l->memory.ctx, l->cfg.depth * sizeof *c->late);
@@ -291,23 +293,102 @@ static struct vb_load_source *source_of(struct vb_load *l, const struct vb_flow 
 	return f->pattern < l->source_cnt ? &l->source[f->pattern] : NULL;
 }
 
-/* Where the connection that @f shares with others is kept; NULL: it shares none. */
-static uint32_t *shared_place(struct vb_load *l, const struct vb_flow *f)
+/* The place of the connection that @f shares with others, among those of its pattern. */
+static uint32_t place_of(const struct vb_load_source *s, const struct vb_flow *f)
 {
-	struct vb_load_source *s = source_of(l, f);
+	if (s->run)
+		return vb_graph_run_pair(s->run, f->step);
+	if (s->p.shape == VB_LOAD_PING_PONG)
+		return f->step & 1;
+	return f->src * (s->p.hosts - 1) + f->step - 1;
+}
 
-	return s && s->run && !s->p.new_connections ? vb_graph_run_connection(s->run, f->step)
-						    : NULL;
+/* Where it is kept; NULL: it shares none. */
+static uint32_t *shared_place(const struct vb_load_source *s, const struct vb_flow *f)
+{
+	return s && s->connection ? &s->connection[place_of(s, f)] : NULL;
 }
 
 /* Finds one that is there. */
-static uint32_t connection_find(struct vb_load *l, const struct vb_flow *f, const uint32_t *shared)
+static uint32_t connection_find(struct vb_load *l, const struct vb_flow *f)
 {
 	const struct vb_load_source *s = source_of(l, f);
+	const uint32_t *shared = shared_place(s, f);
 
 	if (shared)
 		return *shared;
 	return s && s->p.new_connections ? VB_LOAD_NONE : idle_take(l, f, class_of(l, f));
+}
+
+/* One that flow @step of a pattern from @src to @dst shares, unless it is there. */
+static int shared_make(struct vb_load *l, struct vb_load_source *s, uint32_t src, uint32_t dst,
+		       uint32_t step)
+{
+	const struct vb_flow f = {
+	    .src = src, .dst = dst, .step = step, .pattern = (uint16_t)(s - l->source)};
+	uint32_t *place = shared_place(s, &f);
+	int err;
+
+	if (*place != VB_LOAD_NONE)
+		return 0;
+	err = connection_new(l, &f, place);
+	if (!err)
+		l->connection[*place].is_shared = true;
+	return err;
+}
+
+static int graph_connect(struct vb_load *l, struct vb_load_source *s)
+{
+	const struct vb_graph *g = s->p.graph;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < g->op_cnt; i++)
+		if (g->op[i].kind == VB_GRAPH_SEND)
+			err = shared_make(l, s, g->op[i].rank, g->op[i].peer, i);
+	return err;
+}
+
+/* All connections of a pattern whose flows follow from others, before its first flow: ends in other
+ * parts cannot be made while those are at work. */
+static int source_connect(struct vb_load *l, struct vb_load_source *s)
+{
+	uint32_t n = s->p.hosts, cnt = s->run                            ? s->p.graph->pair_cnt
+				       : s->p.shape == VB_LOAD_PING_PONG ? 2
+									 : n * (n - 1);
+	int err = 0;
+
+	s->connection = l->memory.alloc(l->memory.ctx, (cnt + 1) * sizeof *s->connection);
+	if (!s->connection)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cnt; i++)
+		s->connection[i] = VB_LOAD_NONE;
+	if (s->run)
+		return graph_connect(l, s);
+	if (s->p.shape == VB_LOAD_PING_PONG) {
+		err = shared_make(l, s, s->p.src, s->p.dst, 0);
+		return err ? err : shared_make(l, s, s->p.dst, s->p.src, 1);
+	}
+	for (uint32_t d = 1; !err && d < n; d++)
+		for (uint32_t i = 0; !err && i < n; i++)
+			err = shared_make(l, s, i, (i + d) % n, d);
+	return err;
+}
+
+int vb_load_source_connect(struct vb_load *l, struct vb_load_source *s)
+{
+	return s->connection || s->p.new_connections ? 0 : source_connect(l, s);
+}
+
+void vb_load_await(struct vb_load *l, uint32_t flow)
+{
+	struct vb_connection *c = &l->connection[l->flow[flow].connection];
+
+	VB_ASSERT_ALL(c->is_shared && l->flow[flow].next_in == VB_LOAD_NONE);
+	if (c->inbound == VB_LOAD_NONE)
+		c->inbound = flow;
+	else
+		l->flow[c->inbound_last].next_in = flow;
+	c->inbound_last = flow;
 }
 
 /* Flow is the last of those that are on @c. */
@@ -321,30 +402,56 @@ static void connection_enter(struct vb_load *l, struct vb_connection *c, uint32_
 	if (c->posting == VB_LOAD_NONE)
 		c->posting = flow;
 	/* One that was alone may have left the far end waiting for what will not come. */
-	if (c->inbound == VB_LOAD_NONE || !c->is_shared)
+	if (!c->is_shared)
 		c->inbound = flow;
+	else if (vb_load_part_of(l, c->src) == vb_load_part_of(l, c->dst))
+		vb_load_await(l, flow);
+	else
+		vb_load_note(l, c->src, VB_LOAD_ENTERED, flow);
 }
 
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow)
 {
 	const struct vb_load_source *s = source_of(l, f);
-	uint32_t *shared = shared_place(l, f);
 	struct vb_connection *c;
-	int err;
+	int err = 0;
 
-	f->connection = connection_find(l, f, shared);
-	err = f->connection == VB_LOAD_NONE ? connection_new(l, f) : 0;
+	f->connection = connection_find(l, f);
+	if (f->connection == VB_LOAD_NONE)
+		err = connection_new(l, f, &f->connection);
 	if (err)
 		return err;
 	c = &l->connection[f->connection];
 	VB_ASSERT_ALL(c->src == f->src && c->dst == f->dst);
-	VB_ASSERT_ALL(shared || (!c->broken && c->flow == VB_LOAD_NONE));
-	c->is_shared = shared != NULL;
+	VB_ASSERT_ALL(c->is_shared || (!c->broken && c->flow == VB_LOAD_NONE));
 	c->is_single = s && s->p.new_connections;
-	if (shared)
-		*shared = f->connection;
 	connection_enter(l, c, flow);
 	return 0;
+}
+
+static void link_rename(uint32_t *link, uint32_t from, uint32_t to)
+{
+	if (*link == from)
+		*link = to;
+}
+
+void vb_load_rename(struct vb_load *l, uint32_t from, uint32_t to)
+{
+	struct vb_connection *c;
+	uint32_t i;
+
+	if (l->flow[to].connection == VB_LOAD_NONE)
+		return;
+	c = &l->connection[l->flow[to].connection];
+	for (i = c->flow; i != VB_LOAD_NONE && i != from; i = l->flow[i].next)
+		link_rename(&l->flow[i].next, from, to);
+	link_rename(&c->flow, from, to);
+	link_rename(&c->last, from, to);
+	link_rename(&c->posting, from, to);
+	for (i = c->inbound; i != VB_LOAD_NONE && i != from; i = l->flow[i].next_in)
+		link_rename(&l->flow[i].next_in, from, to);
+	link_rename(&c->inbound, from, to);
+	link_rename(&c->inbound_last, from, to);
 }
 
 /* Of flows that share a connection those which could not post anything end with the one before. */
@@ -358,13 +465,20 @@ static uint32_t successor_of(const struct vb_load *l, const struct vb_flow *f)
 	return i;
 }
 
-void vb_load_disconnect(struct vb_load *l, struct vb_flow *f)
+void vb_load_leave(struct vb_load *l, struct vb_flow *f)
 {
 	struct vb_connection *c = &l->connection[f->connection];
 
 	VB_ASSERT_ALL(c->src == f->src && c->dst == f->dst);
 	VB_ASSERT_ALL(c->flow == VB_LOAD_NONE || &l->flow[c->flow] == f);
 	c->flow = successor_of(l, f);
+	f->next = VB_LOAD_NONE;
+}
+
+void vb_load_give_back(struct vb_load *l, const struct vb_flow *f)
+{
+	struct vb_connection *c = &l->connection[f->connection];
+
 	/* A QP in ERR is of no use to the next flow. */
 	if (c->broken || c->is_shared || c->is_single)
 		return;

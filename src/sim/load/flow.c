@@ -29,39 +29,92 @@ static uint32_t record_take(struct vb_load *l)
 	return i;
 }
 
-int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
+static struct vb_flow *record_fill(struct vb_load *l, uint32_t i, const struct vb_flow *f,
+				   uint32_t number)
 {
-	uint32_t number = (uint32_t)(l->flow_cnt + l->past_cnt), i = record_take(l);
-	struct vb_flow *n;
+	struct vb_flow *n = &l->flow[i];
 
-	if (i == VB_LOAD_NONE) {
-		l->failure = -ENOMEM;
-		return -ENOMEM;
-	}
-	n = &l->flow[i];
 	*n = *f;
 	if (l->cfg.nics && !vb_flow_is_to_group(f))
 		vb_nic_choose(l->cfg.nics, l->nic_turn, &n->src, &n->dst);
 	VB_ASSERT_ALL(n->src != n->dst && n->src < l->host_cnt);
 	n->number = number;
 	n->delivered = n->done = VB_NEVER;
-	n->connection = n->next = VB_LOAD_NONE;
+	n->connection = n->next = n->next_in = VB_LOAD_NONE;
+	return n;
+}
+
+/* A record and a number for @f; VB_LOAD_NONE: there are none. */
+static uint32_t flow_enrol(struct vb_load *l, const struct vb_flow *f)
+{
+	uint32_t number = (uint32_t)(l->flow_cnt + l->past_cnt), i = record_take(l);
+
+	if (i == VB_LOAD_NONE)
+		l->failure = -ENOMEM;
+	else
+		record_fill(l, i, f, number);
+	return i;
+}
+
+int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
+{
+	uint32_t i = flow_enrol(l, f);
+
+	if (i == VB_LOAD_NONE)
+		return -ENOMEM;
 	vb_eventq_set(&l->starts, i, f->start);
 	return 0;
 }
 
-/* Flows that come one after the other give their records away. */
-static bool is_passing(const struct vb_load *l, const struct vb_flow *f)
+/* A record of the part; VB_LOAD_NONE: there is none left. */
+static uint32_t flow_draft(struct vb_load *l, struct vb_load_part *p, const struct vb_flow *f)
 {
-	return f->pattern < l->source_cnt &&
-	       (l->source[f->pattern].p.shape == VB_LOAD_LIST || l->source[f->pattern].run);
+	uint32_t i = p->draft_first + p->draft_cnt;
+
+	if (p->draft_cnt == l->draft_max) {
+		p->failure = -ENOMEM;
+		return VB_LOAD_NONE;
+	}
+	p->draft_cnt++;
+	record_fill(l, i, f, VB_LOAD_NONE);
+	vb_load_note(l, f->src, VB_LOAD_BEGUN, i);
+	return i;
 }
 
-void vb_load_flow_end(struct vb_load *l, uint32_t flow)
+void vb_load_flow_follow(struct vb_load *l, const struct vb_flow *f)
+{
+	struct vb_load_part *p;
+	uint32_t i;
+
+	/* Parts do not choose NICs in one order: see vb_load_parts_wrong(). */
+	VB_ASSERT(!vb_sim_is_in_window(l->sim) || !l->cfg.nics);
+	i = vb_sim_is_in_window(l->sim) ? flow_draft(l, vb_load_part_of(l, f->src), f)
+					: flow_enrol(l, f);
+	if (i == VB_LOAD_NONE)
+		return;
+	p = vb_load_part_of(l, l->flow[i].src);
+	if (p->first == VB_LOAD_NONE)
+		p->first = i;
+	else
+		l->flow[p->last].next = i;
+	p->last = i;
+	vb_load_turn_by(l, vb_sim_part_of(l->sim, l->flow[i].src), f->start);
+}
+
+/* Flows that come one after the other give their records away. Of a graph, whose other flows wait
+ * for it then, one that has failed keeps it. */
+static bool is_passing(const struct vb_load *l, const struct vb_flow *f)
+{
+	const struct vb_load_source *s = f->pattern < l->source_cnt ? &l->source[f->pattern] : NULL;
+
+	return s && (s->p.shape == VB_LOAD_LIST || (s->run && f->status == VB_WC_SUCCESS));
+}
+
+static void flow_end(struct vb_load *l, uint32_t flow)
 {
 	struct vb_flow *f = &l->flow[flow];
 
-	if (!is_passing(l, f) || f->done == VB_NEVER || l->connection[f->connection].flow == flow)
+	if (!is_passing(l, f))
 		return;
 	VB_ASSERT_ALL(f->completed == f->posted);
 	f->step = VB_LOAD_NONE;
@@ -70,6 +123,102 @@ void vb_load_flow_end(struct vb_load *l, uint32_t flow)
 	else
 		l->flow[l->over_last].step = flow;
 	l->over_last = flow;
+}
+
+bool vb_load_is_reliable(const struct vb_load *l, const struct vb_flow *f)
+{
+	return l->cfg.type != VB_QPT_UC && l->cfg.type != VB_QPT_UD && !vb_flow_is_to_group(f);
+}
+
+/* One end is through with a flow. A SEND that nobody acknowledges ends before it arrives, if it
+ * does. */
+static void flow_see(struct vb_load *l, uint32_t flow, enum vb_load_note_kind kind)
+{
+	struct vb_flow *f = &l->flow[flow];
+	bool waits = !vb_load_is_reliable(l, f) && f->op == VB_LOAD_SEND;
+	uint8_t all = waits ? VB_LOAD_SENT | VB_LOAD_ARRIVED : VB_LOAD_SENT;
+
+	f->seen |= (uint8_t)kind;
+	if ((f->seen & all) != all || !(all & kind))
+		return;
+	if (l->connection[f->connection].flow == flow)
+		vb_load_leave(l, f);
+	vb_load_give_back(l, f);
+	flow_end(l, flow);
+}
+
+/* A flow of a part gets a record as others have; its own keeps the number of that. */
+static void draft_enrol(struct vb_load *l, uint32_t draft)
+{
+	struct vb_flow *d = &l->flow[draft];
+	uint32_t i = flow_enrol(l, d), number;
+
+	if (i == VB_LOAD_NONE) {
+		vb_sim_stop(l->sim);
+		return;
+	}
+	number = l->flow[i].number;
+	l->flow[i] = *d;
+	l->flow[i].number = number;
+	d->number = i;
+	vb_load_rename(l, draft, i);
+}
+
+static void note_take(struct vb_load *l, const struct vb_load_note *n)
+{
+	bool is_draft = n->flow >= l->cfg.flows_max && n->kind != VB_LOAD_BEGUN;
+	uint32_t flow = is_draft ? l->flow[n->flow].number : n->flow;
+
+	if (flow == VB_LOAD_NONE)
+		return; /* there was no record for it */
+	if (n->kind == VB_LOAD_BEGUN)
+		draft_enrol(l, flow);
+	else if (n->kind == VB_LOAD_ENTERED)
+		vb_load_await(l, flow);
+	else
+		flow_see(l, flow, (enum vb_load_note_kind)n->kind);
+}
+
+void vb_load_note(struct vb_load *l, uint32_t host, enum vb_load_note_kind kind, uint32_t flow)
+{
+	struct vb_load_note n = {.flow = flow, .kind = (uint8_t)kind};
+
+	if (!vb_sim_is_in_window(l->sim)) {
+		note_take(l, &n);
+		return;
+	}
+	n.computed = vb_load_part_of(l, host)->computed;
+	n.place = vb_sim_place_of(l->sim, vb_sim_part_of(l->sim, host));
+	if (!vb_load_notes_add(&vb_load_part_of(l, host)->notes, &n, &l->memory))
+		vb_load_fail(l, host, -ENOMEM);
+}
+
+void vb_load_notes_settle(struct vb_load *l)
+{
+	for (;;) {
+		const struct vb_load_note *best = NULL;
+		uint32_t part = 0;
+
+		for (uint32_t i = 0; i < l->part_cnt; i++) {
+			const struct vb_load_note *n = vb_load_notes_first(&l->part[i].notes);
+
+			if (n && (!best || vb_load_note_is_before(n, best))) {
+				best = n;
+				part = i;
+			}
+		}
+		if (!best)
+			break;
+		note_take(l, best);
+		l->part[part].notes.taken++;
+	}
+	for (uint32_t i = 0; i < l->part_cnt; i++) {
+		struct vb_load_part *p = &l->part[i];
+
+		VB_ASSERT_ALL(p->first == VB_LOAD_NONE);
+		p->notes.cnt = p->notes.taken = p->draft_cnt = 0;
+		l->failure = p->failure ? p->failure : l->failure;
+	}
 }
 
 uint64_t vb_load_past_cnt(const struct vb_load *l)
@@ -106,6 +255,14 @@ void vb_load_source_wait(struct vb_load *l, uint32_t source, vb_time at)
 void vb_load_arm(struct vb_load *l)
 {
 	vb_sim_set_timer(l->sim, vb_eventq_next(&l->starts));
+}
+
+void vb_load_turn_by(struct vb_load *l, uint32_t part, vb_time at)
+{
+	if (at >= l->part[part].turn_at)
+		return;
+	l->part[part].turn_at = at;
+	vb_sim_set_turn(l->sim, part, at);
 }
 
 uint32_t vb_load_flow_cnt(const struct vb_load *l)

@@ -172,9 +172,8 @@ static void message_count(struct vb_load *l, struct vb_load_group *g, const stru
 	if (++f->received < all)
 		return;
 	f->delivered = now;
-	if (f->done != VB_NEVER)
-		vb_load_disconnect(l, f);
-	vb_pattern_on_delivered(l, (uint32_t)(f - l->flow), now);
+	vb_load_note(l, f->src, VB_LOAD_ARRIVED, wc->imm);
+	vb_pattern_on_delivered(l, wc->imm, now);
 }
 
 void vb_load_group_received(struct vb_load *l, const struct vb_wc *wc, vb_time now)

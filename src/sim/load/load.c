@@ -9,12 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Messages that were sent arrive, and their completions say so. */
-static bool is_reliable(const struct vb_load *l, const struct vb_flow *f)
-{
-	return l->cfg.type != VB_QPT_UC && l->cfg.type != VB_QPT_UD && !vb_flow_is_to_group(f);
-}
-
 /* Recorded in a flow whose QPs could not be made or refused its work. */
 #define STATUS_NOT_STARTED VB_WC_GENERAL_ERR
 
@@ -188,11 +182,14 @@ static void connection_go_on(struct vb_load *l, struct vb_connection *c, vb_time
 static void flow_start(struct vb_load *l, uint32_t flow, vb_time now)
 {
 	struct vb_flow *f = &l->flow[flow];
-	int err = vb_load_connect(l, f, flow);
+	struct vb_load_source *s = f->pattern < l->source_cnt ? &l->source[f->pattern] : NULL;
+	int err = s && vb_pattern_is_closed_loop(&s->p) ? vb_load_source_connect(l, s) : 0;
 
+	if (!err)
+		err = vb_load_connect(l, f, flow);
 	if (err) {
 		flow_fail(f, STATUS_NOT_STARTED);
-		l->failure = err;
+		vb_load_fail(l, f->src, err);
 		return;
 	}
 	connection_go_on(l, &l->connection[f->connection], now);
@@ -215,6 +212,43 @@ static void on_timer(void *ctx, vb_time now)
 	vb_load_arm(l);
 }
 
+/* Flows of the part that begin now, then computations that end now and what follows from them. */
+static void on_turn(void *ctx, uint32_t part, vb_time now)
+{
+	struct vb_load *l = ctx;
+	struct vb_load_part *p = &l->part[part];
+	vb_time next = VB_NEVER;
+
+	do {
+		while (p->first != VB_LOAD_NONE) {
+			uint32_t flow = p->first;
+
+			p->first = l->flow[flow].next;
+			l->flow[flow].next = VB_LOAD_NONE;
+			flow_start(l, flow, now);
+		}
+		for (uint32_t i = 0; i < l->source_cnt; i++)
+			if (l->source[i].run)
+				vb_graph_run_on_turn(l->source[i].run, part, now);
+	} while (p->first != VB_LOAD_NONE);
+	for (uint32_t i = 0; i < l->source_cnt; i++)
+		if (l->source[i].run)
+			next = vb_time_min(next, vb_graph_run_turn(l->source[i].run, part));
+	p->computed = 0;
+	p->turn_at = next;
+	vb_sim_set_turn(l->sim, part, next);
+}
+
+static void on_still(void *ctx)
+{
+	struct vb_load *l = ctx;
+
+	vb_load_notes_settle(l);
+	for (uint32_t i = 0; i < l->source_cnt; i++)
+		if (l->source[i].run)
+			vb_graph_run_settle(l->source[i].run);
+}
+
 /* Receive WQEs take their slots in turn, whatever else the connection carries. */
 static const uint8_t *received_at(const struct vb_load *l, const struct vb_connection *c,
 				  uint32_t slot)
@@ -225,23 +259,23 @@ static const uint8_t *received_at(const struct vb_load *l, const struct vb_conne
 	return mem ? mem + (size_t)slot * vb_load_slot_bytes(l) : NULL;
 }
 
-/* Message by message a flow arrives. Of one whose sender waits for that it is over there, later. */
+/* Message by message a flow arrives. */
 static void message_arrive(struct vb_load *l, struct vb_connection *c, uint32_t flow, uint32_t slot,
 			   vb_time now)
 {
 	struct vb_flow *f = &l->flow[flow];
 
-	if (is_reliable(l, f))
+	if (vb_load_is_reliable(l, f))
 		slot_check(l, f, f->received, received_at(l, c, slot));
 	if (++f->received != vb_load_message_cnt(l, f))
 		return;
 	f->delivered = now;
-	if (c->is_shared)
-		c->inbound = f->next;
-	if (!is_reliable(l, f) && f->done != VB_NEVER) {
-		vb_load_disconnect(l, f);
-		vb_load_flow_end(l, flow);
+	if (c->is_shared) {
+		c->inbound = f->next_in;
+		f->next_in = VB_LOAD_NONE;
 	}
+	if (!vb_load_is_reliable(l, f))
+		vb_load_note(l, c->dst, VB_LOAD_ARRIVED, flow);
 	vb_pattern_on_delivered(l, flow, now);
 }
 
@@ -279,7 +313,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 	if (wc->status != VB_WC_SUCCESS) {
 		c->broken = true;
 		flow_fail(f, wc->status);
-	} else if (is_reliable(l, f) && f->op != VB_LOAD_SEND) {
+	} else if (vb_load_is_reliable(l, f) && f->op != VB_LOAD_SEND) {
 		slot_check(l, f, k, slot_of(l, f, 1, k));
 	}
 	if (c->posting != VB_LOAD_NONE ||
@@ -289,11 +323,10 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 		return;
 	if (f->completed == f->posted) {
 		f->done = now;
-		/* A UC SEND ends here before it arrives there, if it does. */
-		if (is_reliable(l, f) || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
-			vb_load_disconnect(l, f);
+		if (c->is_shared || vb_load_is_reliable(l, f))
+			vb_load_leave(l, f);
 		vb_pattern_on_done(l, flow, now);
-		vb_load_flow_end(l, flow);
+		vb_load_note(l, c->src, VB_LOAD_SENT, flow);
 	}
 }
 
@@ -320,17 +353,24 @@ static int memory_create(struct vb_load *l)
 	uint32_t ids = l->cfg.flows_max + VB_LOAD_PATTERNS_MAX +
 		       (l->cfg.receive_delay ? l->cfg.connections_max : 0);
 
-	l->flow = m->alloc(m->ctx, l->cfg.flows_max * sizeof *l->flow);
+	l->flow = m->alloc(m->ctx, ((size_t)l->cfg.flows_max + l->part_cnt * l->draft_max) *
+				       sizeof *l->flow);
+	l->part = m->alloc(m->ctx, l->part_cnt * sizeof *l->part);
 	l->connection = m->alloc(m->ctx, l->cfg.connections_max * sizeof *l->connection);
 	l->idle = m->alloc(m->ctx, l->host_cnt * sizeof *l->idle);
 	l->wrs = m->alloc(m->ctx, l->host_cnt * sizeof *l->wrs);
 	l->starts_mem = m->alloc(m->ctx, vb_eventq_size(ids));
 	if (l->cfg.nics)
 		l->nic_turn = m->alloc(m->ctx, 2 * l->hosts * sizeof *l->nic_turn);
-	if (!l->flow || !l->connection || !l->idle || !l->wrs || !l->starts_mem ||
+	if (!l->flow || !l->part || !l->connection || !l->idle || !l->wrs || !l->starts_mem ||
 	    (l->cfg.nics && !l->nic_turn))
 		return -ENOMEM;
 	vb_eventq_init(&l->starts, l->starts_mem, ids);
+	for (uint32_t i = 0; i < l->part_cnt; i++)
+		l->part[i] =
+		    (struct vb_load_part){.first = VB_LOAD_NONE,
+					  .turn_at = VB_NEVER,
+					  .draft_first = l->cfg.flows_max + i * l->draft_max};
 	for (uint32_t i = 0; i < l->host_cnt; i++)
 		l->idle[i] = VB_LOAD_NONE;
 	if (vb_sim_carries_data(l->sim))
@@ -361,13 +401,17 @@ static bool type_is_good(enum vb_qp_type type)
 int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_load_config *cfg,
 		   const struct vb_sim_memory *memory)
 {
-	struct vb_sim_app app = {.on_completion = on_completion, .on_timer = on_timer};
+	struct vb_sim_app app = {.on_completion = on_completion,
+				 .on_timer = on_timer,
+				 .on_turn = on_turn,
+				 .on_still = on_still};
 	struct vb_load *l;
 
 	if (cfg->flows_max == 0 || cfg->connections_max == 0 || cfg->depth == 0 ||
 	    cfg->flows_max >= 1u << 23 || cfg->message_bytes < 8 || cfg->depth > 1024 ||
 	    !type_is_good(cfg->type) ||
-	    (vb_sim_part_cnt(sim) > 1 && vb_load_parts_wrong(cfg, NULL, vb_sim_carries_data(sim))))
+	    (vb_sim_part_cnt(sim) > 1 &&
+	     vb_load_parts_wrong(cfg, NULL, vb_sim_carries_data(sim), 0)))
 		return -EINVAL;
 	l = memory->alloc(memory->ctx, sizeof *l);
 	if (!l)
@@ -380,6 +424,9 @@ int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_loa
 	l->memory = *memory;
 	l->host_cnt = vb_sim_host_cnt(sim);
 	l->hosts = cfg->nics ? cfg->nics->host_cnt : l->host_cnt;
+	l->part_cnt = vb_sim_part_cnt(sim);
+	/* The memory is there as far as it is used. */
+	l->draft_max = l->part_cnt > 1 ? cfg->flows_max : 0;
 	l->over_first = l->over_last = VB_LOAD_NONE;
 
 	int err = memory_create(l);
@@ -418,7 +465,12 @@ void vb_load_destroy(struct vb_load *l)
 		}
 	}
 	vb_load_groups_destroy(l);
+	for (uint32_t i = 0; l->part && i < l->part_cnt; i++)
+		if (l->part[i].notes.note)
+			give(ctx, l->part[i].notes.note);
 	for (uint32_t i = 0; i < l->source_cnt; i++) {
+		if (l->source[i].connection)
+			give(ctx, l->source[i].connection);
 		if (l->source[i].rate_sum)
 			give(ctx, l->source[i].rate_sum);
 		if (l->source[i].phase)
@@ -427,8 +479,8 @@ void vb_load_destroy(struct vb_load *l)
 		vb_graph_destroy(l->source[i].own_graph);
 	}
 
-	void *const all[] = {l->flow,       l->tally, l->connection, l->idle, l->wrs,
-			     l->starts_mem, l->mr,    l->nic_turn,   l};
+	void *const all[] = {l->flow, l->tally,      l->connection, l->idle,     l->wrs,
+			     l->part, l->starts_mem, l->mr,         l->nic_turn, l};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i])
@@ -438,7 +490,11 @@ void vb_load_destroy(struct vb_load *l)
 
 int vb_load_failure(const struct vb_load *l)
 {
-	return l->failure;
+	int failure = l->failure;
+
+	for (uint32_t i = 0; !failure && i < l->part_cnt; i++)
+		failure = l->part[i].failure;
+	return failure;
 }
 
 uint64_t vb_load_damaged(const struct vb_load *l)

@@ -130,13 +130,15 @@ struct vb_flow {
 	/* LIST and graphs: when it is over, the next one that is. Of graphs before that: the
 	 * operation. */
 	uint32_t step;
-	uint32_t next;   /* behind it on a connection that flows share; UINT32_MAX: none is */
-	uint32_t base;   /* messages of its connection before its first one: slots go round */
-	uint32_t number; /* in the order in which they began to be */
+	uint32_t next;    /* behind it on a connection that flows share; UINT32_MAX: none is */
+	uint32_t next_in; /* the same at the receiving end, which learns of it later */
+	uint32_t base;    /* messages of its connection before its first one: slots go round */
+	uint32_t number;  /* in the order in which they began to be */
 	uint16_t pattern;
 	uint16_t traffic_class; /* LIST: its own, with VB_LOAD_OWN_CLASS; 0: the pattern's */
 	uint8_t op;
 	uint8_t status; /* enum vb_wc_status of the first that failed */
+	uint8_t seen;   /* enum vb_load_note_kind that have been taken: of load/cores/note.h */
 };
 
 struct vb_load;
@@ -151,10 +153,11 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 			  uint32_t hosts);
 
 /* The property of a load, or of a pattern @p of it (NULL: of none), that keeps a simulation in one
- * part, as "has flows that ..."; @data: payloads have bytes. NULL: there is none, it can be run in
- * several. */
+ * part, as "has flows that ..."; @data: payloads have bytes; @lookahead: as of
+ * vb_sim_lookahead(), 0 as long as nothing is known. NULL: there is none, it can be run in several.
+ */
 const char *vb_load_parts_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
-				bool data);
+				bool data, vb_dur lookahead);
 
 /* The same of a group that a pattern names, "has group 3: there are 2"; NULL: nothing, or it names
  * none. */

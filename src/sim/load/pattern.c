@@ -281,7 +281,12 @@ void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time 
 		return;
 	}
 	if (s->run) {
-		vb_graph_run_on_time(s->run, now);
+		int err = vb_load_source_connect(l, s);
+
+		if (err)
+			l->failure = err;
+		else
+			vb_graph_run_on_time(s->run, now);
 		return;
 	}
 
@@ -306,51 +311,65 @@ static uint32_t end_of(const struct vb_load *l, uint32_t node)
 	return l->cfg.nics ? VB_LOAD_NIC | node : node;
 }
 
-/* Its flows follow from others that have arrived, or are done. */
-static bool is_closed_loop(const struct vb_load_pattern *p)
+bool vb_pattern_is_closed_loop(const struct vb_load_pattern *p)
 {
 	return p->shape == VB_LOAD_PING_PONG || p->shape == VB_LOAD_COLLECTIVE ||
 	       p->shape == VB_LOAD_GRAPH || (p->shape == VB_LOAD_ALL_TO_ALL && p->parallel > 0);
 }
 
+/* The other end of a flow in flight may write to its record: so what follows reads of it only what
+ * is there from the beginning. */
+static void flow_follow(struct vb_load *l, const struct vb_flow *before, uint32_t src, uint32_t dst,
+			uint32_t step, vb_time now)
+{
+	struct vb_load_source *s = source_of(l, before);
+	struct vb_flow f = {.src = src,
+			    .dst = dst,
+			    .bytes = before->bytes,
+			    .start = now,
+			    .step = step,
+			    .pattern = before->pattern,
+			    .op = VB_LOAD_SEND};
+	/* Flows of several hosts draw without an order among them. */
+	struct vb_rng rng =
+	    vb_rng_stream(vb_sim_seed(l->sim) + before->pattern, "mix", (uint64_t)src << 32 | step);
+
+	if (s->p.shape == VB_LOAD_ALL_TO_ALL && l->cfg.type != VB_QPT_UD)
+		f.op = (uint8_t)draw_op(&s->p, &rng);
+	vb_load_flow_follow(l, &f);
+}
+
 void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now)
 {
-	struct vb_load_source *s = source_of(l, &l->flow[flow]);
-	struct vb_flow f;
+	const struct vb_flow *f = &l->flow[flow];
+	struct vb_load_source *s = source_of(l, f);
 
-	if (!s || !is_closed_loop(&s->p))
+	if (!s)
 		return;
-	f = l->flow[flow];
-	if (l->connection[f.connection].flow != flow && f.status != VB_WC_SUCCESS)
-		return; /* it has failed before */
 	if (s->run)
-		vb_graph_run_on_arrival(s->run, f.step, now);
-	if (s->p.shape == VB_LOAD_PING_PONG && f.step + 1 < s->p.flows)
-		(void)flow_of(l, s, end_of(l, f.dst), end_of(l, f.src), f.bytes, f.step + 1, now);
-	else
-		return;
-	vb_load_arm(l);
+		vb_graph_run_on_arrival(s->run, f->step, now);
+	if (s->p.shape == VB_LOAD_PING_PONG && f->step + 1 < s->p.flows)
+		flow_follow(l, f, end_of(l, f->dst), end_of(l, f->src), f->step + 1, now);
 }
 
 void vb_pattern_on_done(struct vb_load *l, uint32_t flow, vb_time now)
 {
-	struct vb_load_source *s = source_of(l, &l->flow[flow]);
-	struct vb_flow f;
+	const struct vb_flow *f = &l->flow[flow];
+	struct vb_load_source *s = source_of(l, f);
+	uint32_t step = f->step;
 
-	if (!s || !is_closed_loop(&s->p))
+	if (!s)
 		return;
-	f = l->flow[flow];
-	if (s->run && f.status == VB_WC_SUCCESS)
-		vb_graph_run_on_completion(s->run, f.step, now);
-	if (s->p.shape != VB_LOAD_ALL_TO_ALL)
+	if (s->run && f->status == VB_WC_SUCCESS)
+		vb_graph_run_on_completion(s->run, step, now);
+	if (s->p.shape != VB_LOAD_ALL_TO_ALL || s->p.parallel == 0)
 		return;
+	step += s->p.parallel;
 
-	uint32_t d = f.step + s->p.parallel, src = vb_nic_host(l->cfg.nics, end_of(l, f.src));
+	uint32_t src = vb_nic_host(l->cfg.nics, end_of(l, f->src));
 
-	if (d >= s->p.hosts)
-		return;
-	(void)flow_of(l, s, src, (src + d) % s->p.hosts, f.bytes, d, now);
-	vb_load_arm(l);
+	if (step < s->p.hosts)
+		flow_follow(l, f, src, (src + step) % s->p.hosts, step, now);
 }
 
 const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
@@ -404,22 +423,29 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 }
 
 const char *vb_load_parts_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
-				bool data)
+				bool data, vb_dur lookahead)
 {
 	if (data)
 		return "has payloads with bytes, which both ends of a flow compare";
 	if (c->receive_delay)
 		return "has a delay of receives, for which the load has one clock";
-	if (c->type == VB_QPT_UC || c->type == VB_QPT_UD)
-		return "has flows of UC or UD, which are over when their other end says so";
-	if (p && (p->shape == VB_LOAD_COLLECTIVE || p->shape == VB_LOAD_GRAPH))
-		return "has a graph, whose messages follow from others at once";
-	if (p && is_closed_loop(p))
-		return "has flows that follow from others at once";
-	if (p && p->shape == VB_LOAD_MULTICAST)
+	if (!p)
+		return NULL;
+	if (p->shape == VB_LOAD_MULTICAST)
 		return "has flows to groups, which all members count together";
-	if (p && p->shape == VB_LOAD_LIST)
-		return "has a list of flows, whose records go from one to the next";
+	if (c->nics && vb_pattern_is_closed_loop(p))
+		return "has flows that follow from others between hosts with several NICs, which "
+		       "take them in one order";
+	if (p->new_connections && vb_pattern_is_closed_loop(p))
+		return "has flows that follow from others by connections of their own, which are "
+		       "made at both ends at once";
+	if (p->graph && p->graph->has_far_edges)
+		return "has a graph with requirements between ranks";
+	if ((p->shape == VB_LOAD_COLLECTIVE || p->shape == VB_LOAD_GRAPH) && p->iterations > 1 &&
+	    p->pause < lookahead)
+		return "has iterations with a pause (compute) that is shorter than the time that a "
+		       "frame "
+		       "takes from one part to another";
 	return NULL;
 }
 
@@ -488,7 +514,8 @@ int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p)
 	int err;
 
 	if (vb_load_wrong(&l->cfg, &own, l->hosts) || vb_load_group_wrong(l, &own) ||
-	    (vb_sim_part_cnt(l->sim) > 1 && vb_load_parts_wrong(&l->cfg, &own, false)))
+	    (vb_sim_part_cnt(l->sim) > 1 &&
+	     vb_load_parts_wrong(&l->cfg, &own, false, vb_sim_lookahead(l->sim))))
 		return -EINVAL;
 	*s = (struct vb_load_source){
 	    .p = own, .rng = vb_rng_stream(vb_sim_seed(l->sim), "load", l->source_cnt)};

@@ -5,6 +5,7 @@
 #define VB_SIM_LOAD_PRIV_H
 
 #include "sim/eventq.h"
+#include "sim/load/cores/note.h"
 #include "sim/load/load.h"
 
 #define VB_LOAD_NONE UINT32_MAX
@@ -43,9 +44,10 @@ struct vb_connection {
 	bool is_single; /* for one flow */
 	uint8_t traffic_class;
 	struct vb_path path; /* UD and DC: from src to dst */
-	/* At dst: the same, and the flow that messages are of, until the next one begins. */
+	/* At dst: the same, and the flow that messages are of, until the next one begins. Of a
+	 * shared connection they are in line, by next_in, up to inbound_last. */
 	bool broken_there;
-	uint32_t inbound;
+	uint32_t inbound, inbound_last;
 };
 
 /* A QP that is attached to a group, and receives. */
@@ -84,6 +86,22 @@ struct vb_load_source {
 	struct vb_load_item item;    /* LIST: the next one */
 	struct vb_graph *own_graph;  /* COLLECTIVE: p.graph, made here */
 	struct vb_graph_run *run;    /* COLLECTIVE and GRAPH */
+	/* Shapes whose flows follow from others: their connections, made as the first one begins;
+	 * place_of() says which. NULL: not made. */
+	uint32_t *connection;
+};
+
+/* The load of a part of the simulation. While parts are at work each touches its own alone. */
+struct vb_load_part {
+	/* Flows that follow from others begin at the instant at which they come to be: in line, by
+	 * next. */
+	uint32_t first, last;
+	/* While parts are at work a new flow has one of these records, behind those of the load. */
+	uint32_t draft_first, draft_cnt;
+	vb_time turn_at;   /* that it waits for */
+	uint64_t computed; /* in its turn: the computation that has ended, see note.h */
+	struct vb_load_notes notes;
+	int failure;
 };
 
 /* One that is told of flows that give their records away. */
@@ -121,7 +139,9 @@ struct vb_load {
 	struct vb_rng rng;
 	uint64_t damaged;
 	int failure;
-	uint16_t sport; /* of the next connection */
+	uint16_t sport;               /* of the next connection */
+	uint32_t part_cnt, draft_max; /* drafts of a part */
+	struct vb_load_part *part;
 };
 
 /* Of a message at either end: a datagram that is received has room for a GRH before it. */
@@ -152,12 +172,37 @@ static inline uint32_t vb_load_datagram_bytes(const struct vb_load *l)
 void vb_load_group_received(struct vb_load *l, const struct vb_wc *wc, vb_time now);
 void vb_load_groups_destroy(struct vb_load *l);
 
+static inline struct vb_load_part *vb_load_part_of(const struct vb_load *l, uint32_t host)
+{
+	return &l->part[vb_sim_part_of(l->sim, host)];
+}
+
+/* More cannot be done in the part of @host. */
+static inline void vb_load_fail(struct vb_load *l, uint32_t host, int err)
+{
+	vb_load_part_of(l, host)->failure = err;
+}
+
+/* flow.c: @kind has come about of @flow, at @host: is taken now, or when all parts are still. */
+void vb_load_note(struct vb_load *l, uint32_t host, enum vb_load_note_kind kind, uint32_t flow);
+/* Takes what parts have noted, in the order in which it came about. */
+void vb_load_notes_settle(struct vb_load *l);
+
 /* connect.c: a connection for @f, an idle one, a shared one or a new one. */
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow);
+/* All connections of a pattern whose flows follow from others, before its first flow begins. */
+int vb_load_source_connect(struct vb_load *l, struct vb_load_source *s);
 /* connect.c: makes room in the CQ of @host for so many completions more, up to 4096: they are taken
  * after each event. -ENOMEM. */
 int vb_load_cq_reserve(struct vb_load *l, uint32_t host, uint32_t wrs);
-void vb_load_disconnect(struct vb_load *l, struct vb_flow *f);
+/* @f has left it: the next one is the first there. Of src. */
+void vb_load_leave(struct vb_load *l, struct vb_flow *f);
+/* Others may have the connection of @f, which has left it. */
+void vb_load_give_back(struct vb_load *l, const struct vb_flow *f);
+/* @flow is in line at the receiving end of its shared connection. */
+void vb_load_await(struct vb_load *l, uint32_t flow);
+/* Flow @to is where @from was. */
+void vb_load_rename(struct vb_load *l, uint32_t from, uint32_t to);
 /* Posts the receive WQE for slot @slot at the far end. */
 int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now);
 
@@ -168,16 +213,22 @@ void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now);
 
 /* flow.c: appends a flow that starts at @start. */
 int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f);
+/* The same of one that follows from another one and begins now, at f->start: in the part of its
+ * source, behind all that happens there at this instant. */
+void vb_load_flow_follow(struct vb_load *l, const struct vb_flow *f);
 /* Messages that @f takes, and the most that one of them moves. */
 uint32_t vb_load_message_cnt(const struct vb_load *l, const struct vb_flow *f);
 uint64_t vb_load_message_unit(const struct vb_load *l, const struct vb_flow *f);
 void vb_load_arm(struct vb_load *l);
+/* The turn of part @part comes at @at, or before. */
+void vb_load_turn_by(struct vb_load *l, uint32_t part, vb_time at);
 /* Source number @source has its turn at @at; VB_NEVER: it has none. */
 void vb_load_source_wait(struct vb_load *l, uint32_t source, vb_time at);
-/* When nothing more will come to @flow, which is of a list or a graph: its record is free for
- * others. */
-void vb_load_flow_end(struct vb_load *l, uint32_t flow);
+/* Messages that were sent arrive, and their completions say so. */
+bool vb_load_is_reliable(const struct vb_load *l, const struct vb_flow *f);
 
+/* pattern.c: its flows follow from others that have arrived, or are done. */
+bool vb_pattern_is_closed_loop(const struct vb_load_pattern *p);
 /* pattern.c: the pattern's next step after @flow has arrived or ended, and its next arrival. */
 void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now);
 void vb_pattern_on_done(struct vb_load *l, uint32_t flow, vb_time now);

@@ -8,6 +8,7 @@
  * and parts.h.
  */
 #include "base/assert.h"
+#include "sim/parts.h"
 #include "sim/priv.h"
 
 #include <errno.h>
@@ -25,12 +26,24 @@ static vb_dur cable_lookahead(const struct vb_cable *c)
 	return c->delay + (VB_FRAME_MIN + VB_FRAME_GAP) * 8 * UINT64_C(1000000000) / c->rate_bps;
 }
 
+vb_dur vb_sim_partition_lookahead(const struct vb_sim_topo *t, const uint16_t *part_of)
+{
+	vb_dur least = VB_NEVER;
+
+	for (uint32_t i = 0; i < t->link_cnt; i++) {
+		const struct vb_sim_topo_link *l = &t->link[i];
+
+		if (part_of[l->a] != part_of[l->b])
+			least = vb_time_min(least, cable_lookahead(&l->cable));
+	}
+	return least;
+}
+
 /* Which cables are cut, and by how much time they divide. */
 static int cables_look(struct vb_sim *s, struct vb_sim_cut *c)
 {
 	const struct vb_sim_topo *t = s->cfg.topo;
 
-	c->lookahead = VB_NEVER;
 	for (uint32_t i = 0; i < s->host_cnt + s->switch_cnt; i++)
 		if (c->of_node[i] >= c->part_cnt)
 			return -EINVAL;
@@ -38,20 +51,18 @@ static int cables_look(struct vb_sim *s, struct vb_sim_cut *c)
 		c->of_port[i] = c->of_node[vb_sim_node_at(t, i)];
 	for (uint32_t i = 0; i < t->link_cnt; i++) {
 		const struct vb_sim_topo_link *l = &t->link[i];
-		vb_dur ahead = cable_lookahead(&l->cable);
 
-		if (c->of_node[l->a] == c->of_node[l->b])
-			continue;
-		if (l->a < s->host_cnt || l->b < s->host_cnt || ahead == 0)
+		if (c->of_node[l->a] != c->of_node[l->b] &&
+		    (l->a < s->host_cnt || l->b < s->host_cnt))
 			return -EINVAL;
-		c->lookahead = vb_time_min(c->lookahead, ahead);
 	}
-	return 0;
+	c->lookahead = vb_sim_partition_lookahead(t, c->of_node);
+	return c->lookahead ? 0 : -EINVAL;
 }
 
 static int part_create(struct vb_sim *s, uint32_t number)
 {
-	uint32_t machines = s->host_cnt + s->port_cnt + 3;
+	uint32_t machines = vb_sim_watch_id(s) + 1;
 	struct vb_sim *p = vb_sim_alloc(s, sizeof *p);
 
 	if (!p)
@@ -63,7 +74,7 @@ static int part_create(struct vb_sim *s, uint32_t number)
 	p->host_cnt = s->host_cnt;
 	p->switch_cnt = s->switch_cnt;
 	p->port_cnt = s->port_cnt;
-	p->timer_at = VB_NEVER;
+	p->timer_at = p->turn_at = VB_NEVER;
 	p->eventq_mem = vb_sim_alloc(s, vb_eventq_size(machines));
 	if (!p->eventq_mem)
 		return -ENOMEM;

@@ -315,7 +315,7 @@ bool vb_sim_ib_is_over(const struct vb_sim *s)
 	    s->cfg.ib.lifetime > VB_HOQ_LIFE_MAX)
 		return true;
 	return s->pool.used == s->pool.flow && s->waiting_cnt == 0 && s->timer_at == VB_NEVER &&
-	       s->change_cnt == 0;
+	       s->turn_at == VB_NEVER && s->change_cnt == 0;
 }
 
 static void router_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st)

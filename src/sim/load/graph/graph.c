@@ -32,6 +32,7 @@ void vb_graph_require(struct vb_graph *g, uint32_t op, uint32_t before, bool at_
 	if (!g->draft)
 		return;
 	VB_ASSERT(op < g->op_cnt && before < g->op_cnt);
+	g->has_far_edges |= g->op[op].rank != g->op[before].rank;
 	g->draft[i][0] = before;
 	g->draft[i][1] = op | (at_start ? VB_GRAPH_AT_START : 0);
 }

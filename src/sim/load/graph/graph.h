@@ -52,6 +52,7 @@ struct vb_graph {
 	uint32_t rank_cnt, stream_cnt; /* streams: of each rank */
 	uint64_t op_cnt, edge_cnt;     /* the first pass counts beyond the limits */
 	uint32_t pair_cnt;             /* ordered pairs of ranks with messages */
+	bool has_far_edges;            /* a requirement of one rank's operation on another's */
 	uint64_t longest;              /* bytes of the longest message */
 	uint32_t send_cnt;             /* messages */
 	struct vb_graph_op *op; /* op_cnt, and one behind them for its first; NULL: first pass */

@@ -13,24 +13,29 @@ struct line {
 	uint32_t first, last;
 };
 
+/* The operations of the ranks in one part of the simulation. */
+struct share {
+	struct line ready;
+	struct vb_eventq calcs; /* when these end, by stream */
+	void *calcs_mem;
+	uint32_t ended;   /* operations of this iteration */
+	vb_time ended_at; /* the last of them */
+};
+
 struct vb_graph_run {
 	struct vb_load *load;
 	const struct vb_graph *g;
 	uint32_t source;
-	uint32_t *left; /* of each operation: those that it waits for */
-	uint32_t *next; /* the one behind it: of those that may start, or at its stream */
-	uint8_t *state; /* the same: of the iteration */
-	struct line ready;
-	struct line *stream;    /* [rank * stream_cnt + stream]: the first one is at work */
-	struct vb_eventq calcs; /* when these end */
-	void *calcs_mem;
-	uint32_t *connection; /* of each pair */
-	uint32_t
-	    *nic; /* of each pair: NICs of its ends, or VB_LOAD_NONE; NULL: hosts have one each */
+	uint32_t *left;      /* of each operation: those that it waits for */
+	uint32_t *next;      /* the one behind it: of those that may start, or at its stream */
+	uint8_t *state;      /* the same: of the iteration */
+	struct line *stream; /* [rank * stream_cnt + stream]: the first one is at work */
+	struct share *share; /* of each part */
+	/* Of each pair: NICs of its ends, or VB_LOAD_NONE; NULL: hosts have one each. */
+	uint32_t *nic;
 	uint64_t *received; /* of each rank: bytes */
 	struct vb_load_lap *lap;
 	uint32_t lap_cnt; /* iterations that are over */
-	uint32_t ended;   /* operations of this one */
 	bool is_begun;
 };
 
@@ -53,6 +58,19 @@ static uint32_t line_take(const struct vb_graph_run *r, struct line *line)
 	return op;
 }
 
+/* Ranks are hosts. */
+static struct share *share_of(const struct vb_graph_run *r, uint32_t rank)
+{
+	return &r->share[vb_sim_part_of(r->load->sim, rank)];
+}
+
+/* Where operations of a rank that may start stand: in one line for all while all parts are still.
+ */
+static struct line *line_of(const struct vb_graph_run *r, uint32_t rank)
+{
+	return vb_sim_is_in_window(r->load->sim) ? &share_of(r, rank)->ready : &r->share[0].ready;
+}
+
 /* Those that wait for the start of @op, or for its end. */
 static void followers_release(struct vb_graph_run *r, uint32_t op, bool at_start)
 {
@@ -65,17 +83,19 @@ static void followers_release(struct vb_graph_run *r, uint32_t op, bool at_start
 			continue;
 		VB_ASSERT_ALL(r->left[to] > 0);
 		if (--r->left[to] == 0)
-			line_add(r, &r->ready, to);
+			line_add(r, line_of(r, g->op[to].rank), to);
 	}
 }
 
-static void op_end(struct vb_graph_run *r, uint32_t op)
+static void op_end(struct vb_graph_run *r, uint32_t op, vb_time now)
 {
 	const struct vb_graph_op *o = &r->g->op[op];
+	struct share *s = share_of(r, o->rank);
 
 	VB_ASSERT_ALL(r->state[op] & STARTED && !(r->state[op] & ENDED));
 	r->state[op] |= ENDED;
-	r->ended++;
+	s->ended++;
+	s->ended_at = now;
 	if (o->kind == VB_GRAPH_RECV)
 		r->received[o->rank] += r->g->op[o->match].amount;
 	followers_release(r, op, false);
@@ -92,11 +112,14 @@ static uint32_t stream_of(const struct vb_graph_run *r, uint32_t op)
 /* The stream takes the first one in its line, which starts only now. */
 static void stream_go_on(struct vb_graph_run *r, uint32_t stream, vb_time now)
 {
-	uint32_t op = r->stream[stream].first;
+	uint32_t op = r->stream[stream].first, rank;
 
 	if (op == VB_GRAPH_NONE)
 		return;
-	vb_eventq_set(&r->calcs, stream, vb_time_after(now, r->g->op[op].amount));
+	rank = r->g->op[op].rank;
+	vb_eventq_set(&share_of(r, rank)->calcs, stream, vb_time_after(now, r->g->op[op].amount));
+	vb_load_turn_by(r->load, vb_sim_part_of(r->load->sim, rank),
+			vb_eventq_next(&share_of(r, rank)->calcs));
 	followers_release(r, op, true);
 }
 
@@ -138,7 +161,7 @@ static void send_start(struct vb_graph_run *r, uint32_t op, vb_time now)
 			    .op = VB_LOAD_SEND};
 
 	choose_nics(r, o->pair, &f);
-	(void)vb_load_flow_new(r->load, &f); /* a failure is the load's */
+	vb_load_flow_follow(r->load, &f);
 }
 
 static void op_start(struct vb_graph_run *r, uint32_t op, vb_time now)
@@ -153,18 +176,12 @@ static void op_start(struct vb_graph_run *r, uint32_t op, vb_time now)
 		break;
 	case VB_GRAPH_RECV:
 		if (r->state[op] & ARRIVED)
-			op_end(r, op);
+			op_end(r, op, now);
 		break;
 	default:
 		calc_start(r, op, now);
 		break;
 	}
-}
-
-/* When the source has its turn again: when a computation ends, or at @at. */
-static void run_await(struct vb_graph_run *r, vb_time at)
-{
-	vb_load_source_wait(r->load, r->source, vb_time_min(at, vb_eventq_next(&r->calcs)));
 }
 
 static void iteration_begin(struct vb_graph_run *r, vb_time now)
@@ -173,45 +190,74 @@ static void iteration_begin(struct vb_graph_run *r, vb_time now)
 
 	VB_ASSERT(r->lap_cnt < r->load->source[r->source].p.iterations);
 	r->is_begun = true;
-	r->ended = 0;
 	r->lap[r->lap_cnt].begin = now;
+	for (uint32_t i = 0; i < r->load->part_cnt; i++)
+		r->share[i].ended = 0;
 	for (uint32_t i = 0; i < g->op_cnt; i++) {
 		r->state[i] = 0;
 		r->left[i] = g->op[i].needs;
 		if (r->left[i] == 0)
-			line_add(r, &r->ready, i);
+			line_add(r, line_of(r, g->op[i].rank), i);
 	}
 }
 
-/* Starts all that may start, and goes to the next iteration when this one is over. */
-static void run_go_on(struct vb_graph_run *r, vb_time now)
+void vb_graph_run_settle(struct vb_graph_run *r)
 {
 	const struct vb_load_pattern *p = &r->load->source[r->source].p;
-	vb_time again = VB_NEVER;
+	uint64_t ended = 0;
+	vb_time at;
 
-	while (r->ready.first != VB_GRAPH_NONE)
-		op_start(r, line_take(r, &r->ready), now);
-	if (r->is_begun && r->ended == r->g->op_cnt) {
-		r->is_begun = false;
-		r->lap[r->lap_cnt++].end = now;
-		if (r->lap_cnt < p->iterations)
-			again = vb_time_after(now, p->pause);
+	if (!r->is_begun)
+		return;
+	at = r->lap[r->lap_cnt].begin;
+	for (uint32_t i = 0; i < r->load->part_cnt; i++) {
+		ended += r->share[i].ended;
+		at = r->share[i].ended && r->share[i].ended_at > at ? r->share[i].ended_at : at;
 	}
-	run_await(r, again);
+	if (ended < r->g->op_cnt)
+		return;
+	r->is_begun = false;
+	r->lap[r->lap_cnt++].end = at;
+	if (r->lap_cnt == p->iterations)
+		return;
+	vb_load_source_wait(r->load, r->source, vb_time_after(at, p->pause));
 	vb_load_arm(r->load);
+}
+
+/* Starts all that may start in a part; sees whether the iteration is over. */
+static void share_go_on(struct vb_graph_run *r, struct share *s, vb_time now)
+{
+	while (s->ready.first != VB_GRAPH_NONE)
+		op_start(r, line_take(r, &s->ready), now);
+	if (!vb_sim_is_in_window(r->load->sim))
+		vb_graph_run_settle(r);
 }
 
 void vb_graph_run_on_time(struct vb_graph_run *r, vb_time now)
 {
-	if (!r->is_begun)
-		iteration_begin(r, now);
-	while (vb_eventq_next(&r->calcs) <= now) {
-		uint32_t stream = vb_eventq_take(&r->calcs);
+	iteration_begin(r, now);
+	share_go_on(r, &r->share[0], now);
+}
 
-		op_end(r, line_take(r, &r->stream[stream]));
+void vb_graph_run_on_turn(struct vb_graph_run *r, uint32_t part, vb_time now)
+{
+	struct share *s = &r->share[part];
+
+	while (vb_eventq_next(&s->calcs) <= now) {
+		uint32_t stream = vb_eventq_take(&s->calcs);
+		uint64_t computed = ((uint64_t)r->source << 32 | stream) + 1;
+
+		if (computed > r->load->part[part].computed)
+			r->load->part[part].computed = computed;
+		op_end(r, line_take(r, &r->stream[stream]), now);
 		stream_go_on(r, stream, now);
+		share_go_on(r, s, now);
 	}
-	run_go_on(r, now);
+}
+
+vb_time vb_graph_run_turn(const struct vb_graph_run *r, uint32_t part)
+{
+	return vb_eventq_next(&r->share[part].calcs);
 }
 
 void vb_graph_run_on_arrival(struct vb_graph_run *r, uint32_t op, vb_time now)
@@ -223,20 +269,20 @@ void vb_graph_run_on_arrival(struct vb_graph_run *r, uint32_t op, vb_time now)
 	r->state[recv] |= ARRIVED;
 	if (!(r->state[recv] & STARTED))
 		return;
-	op_end(r, recv);
-	run_go_on(r, now);
+	op_end(r, recv, now);
+	share_go_on(r, share_of(r, r->g->op[recv].rank), now);
 }
 
 void vb_graph_run_on_completion(struct vb_graph_run *r, uint32_t op, vb_time now)
 {
-	op_end(r, op);
-	run_go_on(r, now);
+	op_end(r, op, now);
+	share_go_on(r, share_of(r, r->g->op[op].rank), now);
 }
 
-uint32_t *vb_graph_run_connection(struct vb_graph_run *r, uint32_t op)
+uint32_t vb_graph_run_pair(const struct vb_graph_run *r, uint32_t op)
 {
 	VB_ASSERT(r->g->op[op].pair < r->g->pair_cnt);
-	return &r->connection[r->g->op[op].pair];
+	return r->g->op[op].pair;
 }
 
 const struct vb_load_lap *vb_graph_run_laps(const struct vb_graph_run *r, uint32_t *cnt)
@@ -251,6 +297,25 @@ uint64_t vb_graph_run_received(const struct vb_graph_run *r, uint32_t rank)
 	return r->received[rank];
 }
 
+static int shares_create(struct vb_graph_run *r, uint32_t streams)
+{
+	const struct vb_sim_memory *m = &r->load->memory;
+
+	r->share = m->alloc(m->ctx, r->load->part_cnt * sizeof *r->share);
+	if (!r->share)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->load->part_cnt; i++) {
+		struct share *s = &r->share[i];
+
+		s->calcs_mem = m->alloc(m->ctx, vb_eventq_size(streams + 1));
+		if (!s->calcs_mem)
+			return -ENOMEM;
+		vb_eventq_init(&s->calcs, s->calcs_mem, streams + 1);
+		s->ready.first = VB_GRAPH_NONE;
+	}
+	return 0;
+}
+
 static int tables_create(struct vb_graph_run *r, uint32_t iterations)
 {
 	const struct vb_sim_memory *m = &r->load->memory;
@@ -261,24 +326,18 @@ static int tables_create(struct vb_graph_run *r, uint32_t iterations)
 	r->next = m->alloc(m->ctx, (g->op_cnt + 1) * sizeof *r->next);
 	r->state = m->alloc(m->ctx, g->op_cnt + 1);
 	r->stream = m->alloc(m->ctx, (streams + 1) * sizeof *r->stream);
-	r->calcs_mem = m->alloc(m->ctx, vb_eventq_size(streams + 1));
-	r->connection = m->alloc(m->ctx, (g->pair_cnt + 1) * sizeof *r->connection);
 	r->received = m->alloc(m->ctx, (g->rank_cnt + 1) * sizeof *r->received);
 	r->lap = m->alloc(m->ctx, iterations * sizeof *r->lap);
 	if (r->load->cfg.nics)
 		r->nic = m->alloc(m->ctx, (2 * g->pair_cnt + 1) * sizeof *r->nic);
 	if ((r->load->cfg.nics && !r->nic) || !r->left || !r->next || !r->state || !r->stream ||
-	    !r->calcs_mem || !r->connection || !r->received || !r->lap)
+	    !r->received || !r->lap)
 		return -ENOMEM;
-	vb_eventq_init(&r->calcs, r->calcs_mem, streams + 1);
-	r->ready.first = VB_GRAPH_NONE;
 	for (uint32_t i = 0; i < streams; i++)
 		r->stream[i].first = VB_GRAPH_NONE;
-	for (uint32_t i = 0; i < g->pair_cnt; i++)
-		r->connection[i] = VB_LOAD_NONE;
 	for (uint32_t i = 0; r->nic && i < 2 * g->pair_cnt; i++)
 		r->nic[i] = VB_LOAD_NONE;
-	return 0;
+	return shares_create(r, streams);
 }
 
 int vb_graph_run_create(struct vb_graph_run **out, struct vb_load *l, uint32_t source,
@@ -299,9 +358,12 @@ void vb_graph_run_destroy(struct vb_graph_run *r, const struct vb_sim_memory *me
 {
 	if (!r)
 		return;
+	for (uint32_t i = 0; r->share && i < r->load->part_cnt; i++)
+		if (r->share[i].calcs_mem)
+			memory->free(memory->ctx, r->share[i].calcs_mem);
 
-	void *const all[] = {r->left,       r->next,     r->state, r->stream, r->calcs_mem,
-			     r->connection, r->received, r->lap,   r->nic,    r};
+	void *const all[] = {r->left,     r->next, r->state, r->stream, r->share,
+			     r->received, r->lap,  r->nic,   r};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (all[i])

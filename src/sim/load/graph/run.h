@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A graph at work: its sends are flows of the load, which share a connection for each ordered pair
- * of ranks, made when the first of them needs it. The graph is run several times, one after the
+ * of ranks; all of them are made as the graph begins. The graph is run several times, one after the
  * other: an iteration begins when all operations of the one before have ended, sends at their
- * completions, and a pause is over.
+ * completions, and a pause is over. What follows from an operation is of the same rank, so a part
+ * of the simulation sees to its own ranks, and a pause is as long at least as parts run by
+ * themselves.
  */
 #ifndef VB_SIM_LOAD_GRAPH_RUN_H
 #define VB_SIM_LOAD_GRAPH_RUN_H
@@ -27,14 +29,20 @@ int vb_graph_run_create(struct vb_graph_run **out, struct vb_load *l, uint32_t s
 /* NULL: does nothing. */
 void vb_graph_run_destroy(struct vb_graph_run *r, const struct vb_sim_memory *memory);
 
-/* The time of its source has come: an iteration begins, or computations end. */
+/* The time of its source has come: an iteration begins. */
 void vb_graph_run_on_time(struct vb_graph_run *r, vb_time now);
+/* The turn of a part has come: computations of its ranks end, if it is their time. The next time
+ * at which one does. */
+void vb_graph_run_on_turn(struct vb_graph_run *r, uint32_t part, vb_time now);
+vb_time vb_graph_run_turn(const struct vb_graph_run *r, uint32_t part);
+/* When all parts are still: whether the iteration is over. */
+void vb_graph_run_settle(struct vb_graph_run *r);
 /* The message of a send has arrived; a send is complete. @op is that in vb_flow.step. */
 void vb_graph_run_on_arrival(struct vb_graph_run *r, uint32_t op, vb_time now);
 void vb_graph_run_on_completion(struct vb_graph_run *r, uint32_t op, vb_time now);
 
-/* Where the connection for the messages of send @op is kept, VB_LOAD_NONE until it is there. */
-uint32_t *vb_graph_run_connection(struct vb_graph_run *r, uint32_t op);
+/* The pair of ranks that send @op is between. */
+uint32_t vb_graph_run_pair(const struct vb_graph_run *r, uint32_t op);
 
 /* Iterations that are over, and their times; bytes that receives of a rank have taken in all. */
 const struct vb_load_lap *vb_graph_run_laps(const struct vb_graph_run *r, uint32_t *cnt);
