@@ -17,6 +17,10 @@ static vb_time next_of_parts(const struct vb_sim_cut *c)
 	vb_time next = VB_NEVER;
 
 	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		if (c->told) {
+			next = vb_time_min(next, c->told[i]);
+			continue;
+		}
 		next = vb_time_min(next, vb_eventq_next(&c->part[i]->events));
 		next = vb_time_min(next, c->part[i]->sent_at);
 	}
@@ -32,7 +36,7 @@ static vb_time next_of_all(const struct vb_sim *s)
 vb_time vb_sim_parts_next(const struct vb_sim *s)
 {
 	for (uint32_t i = 0; i < s->cut->part_cnt; i++)
-		if (s->cut->part[i]->nics.first)
+		if (vb_sim_part_is_here(s, i) && s->cut->part[i]->nics.first)
 			return s->now;
 	return vb_time_min(next_of_parts(s->cut), next_of_all(s));
 }
@@ -40,7 +44,7 @@ vb_time vb_sim_parts_next(const struct vb_sim *s)
 static bool has_run_out(const struct vb_sim_cut *c)
 {
 	for (uint32_t i = 0; i < c->part_cnt; i++)
-		if (c->part[i]->pool.ran_out)
+		if (c->told && i == c->own ? c->own_ran_out : c->part[i]->pool.ran_out)
 			return true;
 	return false;
 }
@@ -57,9 +61,18 @@ static void clocks_set(const struct vb_sim_cut *c, vb_time now)
 static void parts_settle(const struct vb_sim_cut *c)
 {
 	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		if (!vb_sim_part_is_here(c->part[0], i))
+			continue;
 		vb_sim_ports_serve(c->part[i]);
 		vb_sim_hosts_settle(c->part[i]);
 	}
+}
+
+/* Nobody has told yet when something happens next, but for that it is not before @at. */
+static void all_may_go_on(const struct vb_sim_cut *c, vb_time at)
+{
+	for (uint32_t i = 0; c->told && i < c->part_cnt; i++)
+		c->told[i] = at;
 }
 
 /* An event that concerns all parts, which have nothing left to do up to @at. */
@@ -75,7 +88,11 @@ static void event_of_all(struct vb_sim *s, vb_time at)
 		vb_sim_cut_empty(s);
 		vb_sim_links_change(s);
 	}
+	/* All ranks have done the same so far. Each asks its own hosts alone, as in a window, which
+	 * comes next. */
+	s->cut->is_open = s->cut->told != NULL;
 	parts_settle(s->cut);
+	all_may_go_on(s->cut, at);
 }
 
 vb_dur vb_sim_lookahead(const struct vb_sim *s)
@@ -94,6 +111,7 @@ void vb_sim_parts_begin(struct vb_sim *s, vb_time until)
 	for (uint32_t i = 0; i < c->part_cnt; i++)
 		c->part[i]->looks = vb_sim_looks_needed(s);
 	parts_settle(c);
+	all_may_go_on(c, s->now);
 }
 
 bool vb_sim_parts_plan(struct vb_sim *s)
@@ -150,8 +168,10 @@ int vb_sim_parts_run(struct vb_sim *s, vb_time until)
 	vb_time next;
 	int err;
 
-	vb_sim_parts_begin(s, until);
-	while (vb_sim_parts_plan(s))
+	/* Of ranks all windows have been before: time passes. */
+	if (!s->cut->told)
+		vb_sim_parts_begin(s, until);
+	while (!s->cut->told && vb_sim_parts_plan(s))
 		for (uint32_t i = 0; i < s->cut->part_cnt; i++)
 			vb_sim_part_run(s, i);
 	err = vb_sim_parts_end(s);

@@ -77,6 +77,12 @@ struct vb_sim_box {
 	uint32_t cnt, cap;
 };
 
+/* A port that another process has run, at the end, and what its cable has lost. */
+struct vb_sim_port_count {
+	uint8_t port[sizeof(struct vb_port)];
+	uint64_t lost;
+};
+
 /*
  * A network in parts, each of which has its machines and a clock of its own. A part is a struct
  * vb_sim as well: it shares the tables of the first one, which is that of the user, and has the
@@ -93,6 +99,13 @@ struct vb_sim_cut {
 	bool is_open;     /* the parts are at work in it */
 	vb_time end;      /* of the window: parts run up to it, and not at it */
 	vb_time until;    /* of the run */
+	/* Where other processes run the other parts: this one's, and when something happens next
+	 * in each, as all of them have been told. ranks.h */
+	uint32_t own;
+	vb_time *told; /* NULL: all parts are run here */
+	struct vb_sim_port_count *count;
+	bool own_ran_out; /* of packets, as they have been told */
+	bool is_counted;  /* they have said what they counted */
 };
 
 /* The parts that each event needs come first: with the configuration before them, and adapters that
@@ -176,6 +189,12 @@ static inline struct vb_sim *vb_sim_of_node(struct vb_sim *s, uint32_t node)
 	return s->cut ? s->cut->part[s->cut->of_node[node]] : s;
 }
 
+/* A part is run by this process. */
+static inline bool vb_sim_part_is_here(const struct vb_sim *s, uint32_t part)
+{
+	return !s->cut || !s->cut->told || s->cut->own == part;
+}
+
 /* A port as its node has it. */
 static inline struct vb_port *vb_sim_port(const struct vb_sim *s, uint32_t port)
 {
@@ -229,6 +248,8 @@ void vb_sim_cut_destroy(struct vb_sim *s);
 void vb_sim_cut_leave(void *ctx, uint32_t port, struct vb_frame *f);
 /* Takes the frames from others into part @s, and what they have taken out of its boxes. */
 void vb_sim_cut_enter(struct vb_sim *s);
+/* One of them, which left by @port. */
+void vb_sim_cut_arrive(struct vb_sim *s, struct vb_frame *f, uint32_t port);
 /* All of it, for all parts, when none is at work. */
 void vb_sim_cut_empty(struct vb_sim *s);
 /* Frames on the way from @port to another part are lost. */

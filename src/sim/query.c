@@ -3,7 +3,9 @@
 #include "base/assert.h"
 #include "sim/parts.h"
 #include "sim/priv.h"
+
 #include "wire/pkey.h"
+#include <string.h>
 
 struct vb_gid vb_sim_gid(uint32_t host)
 {
@@ -219,14 +221,33 @@ uint32_t vb_sim_port_peer(uint32_t port)
 	return vb_sim_peer(port);
 }
 
+/* A port at the end as another process has it, which ran it; false: this one did. */
+static bool port_from_elsewhere(const struct vb_sim *s, uint32_t port, struct vb_port *p)
+{
+	if (!s->cut || !s->cut->is_counted || vb_sim_part_is_here(s, s->cut->of_port[port]))
+		return false;
+	memcpy(p, s->cut->count[port].port, sizeof *p);
+	p->cable.hooks = NULL;
+	return true;
+}
+
 void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st)
 {
-	vb_port_stats_at(vb_sim_port(s, port), s->now, st);
+	struct vb_port far;
+
+	if (!port_from_elsewhere(s, port, &far)) {
+		vb_port_stats_at(vb_sim_port(s, port), s->now, st);
+		return;
+	}
+	vb_port_stats_at(&far, s->now, st);
+	st->faults = s->cut->count[port].lost;
 }
 
 uint32_t vb_sim_port_storms(const struct vb_sim *s, uint32_t port)
 {
-	return vb_sim_port(s, port)->storm_cnt;
+	struct vb_port far;
+
+	return port_from_elsewhere(s, port, &far) ? far.storm_cnt : vb_sim_port(s, port)->storm_cnt;
 }
 
 uint32_t vb_sim_part_cnt(const struct vb_sim *s)

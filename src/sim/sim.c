@@ -108,6 +108,16 @@ uint32_t vb_sim_part_of(const struct vb_sim *s, uint32_t host)
 	return s->cut ? s->cut->of_node[host] : 0;
 }
 
+bool vb_sim_is_here(const struct vb_sim *s, uint32_t host)
+{
+	return vb_sim_part_is_here(s, vb_sim_part_of(s, host));
+}
+
+bool vb_sim_is_part_here(const struct vb_sim *s, uint32_t part)
+{
+	return vb_sim_part_is_here(s, part);
+}
+
 bool vb_sim_is_in_window(const struct vb_sim *s)
 {
 	return s->cut && s->cut->is_open;

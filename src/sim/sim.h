@@ -103,6 +103,10 @@ void vb_sim_set_timer(struct vb_sim *s, vb_time at);
 void vb_sim_set_turn(struct vb_sim *s, uint32_t part, vb_time at);
 /* The part that a host is in. */
 uint32_t vb_sim_part_of(const struct vb_sim *s, uint32_t host);
+/* A host is run by this process: all are, but for ranks.h. */
+bool vb_sim_is_here(const struct vb_sim *s, uint32_t host);
+/* The same of a part. */
+bool vb_sim_is_part_here(const struct vb_sim *s, uint32_t part);
 /* The parts of a network are at work. */
 bool vb_sim_is_in_window(const struct vb_sim *s);
 /* The place in time of the event that part @part is at: its instant, and a number that puts it

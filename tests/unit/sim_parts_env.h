@@ -273,8 +273,11 @@ static inline void parts_note(struct parts_end *e, const struct vb_load *l, stru
 	e->flow_cnt = vb_load_flow_cnt(l);
 	e->port_cnt = vb_sim_port_cnt(s);
 	assert_true(e->port_cnt <= 1024);
-	for (uint32_t i = 0; i < e->flow_cnt; i++)
+	for (uint32_t i = 0; i < e->flow_cnt; i++) {
 		memcpy(&e->flow[i], vb_load_flow(l, i), sizeof e->flow[i]);
+		/* The lines that it stands in: of two ranks each has the one of its end. */
+		e->flow[i].next = e->flow[i].next_in = 0;
+	}
 	for (uint32_t i = 0; i < e->port_cnt; i++)
 		vb_sim_port_stats(s, i, &e->port[i]);
 	if (vb_load_graph(l, 0)) {

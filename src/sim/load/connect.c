@@ -384,6 +384,8 @@ void vb_load_await(struct vb_load *l, uint32_t flow)
 	struct vb_connection *c = &l->connection[l->flow[flow].connection];
 
 	VB_ASSERT_ALL(c->is_shared && l->flow[flow].next_in == VB_LOAD_NONE);
+	if (!vb_sim_is_here(l->sim, c->dst))
+		return;
 	if (c->inbound == VB_LOAD_NONE)
 		c->inbound = flow;
 	else

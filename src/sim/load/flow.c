@@ -92,6 +92,8 @@ void vb_load_flow_follow(struct vb_load *l, const struct vb_flow *f)
 					: flow_enrol(l, f);
 	if (i == VB_LOAD_NONE)
 		return;
+	if (!vb_sim_is_here(l->sim, l->flow[i].src))
+		return;
 	p = vb_load_part_of(l, l->flow[i].src);
 	if (p->first == VB_LOAD_NONE)
 		p->first = i;
@@ -138,8 +140,10 @@ static void flow_see(struct vb_load *l, uint32_t flow, enum vb_load_note_kind ki
 	bool waits = !vb_load_is_reliable(l, f) && f->op == VB_LOAD_SEND;
 	uint8_t all = waits ? VB_LOAD_SENT | VB_LOAD_ARRIVED : VB_LOAD_SENT;
 
+	if (!(all & kind))
+		return;
 	f->seen |= (uint8_t)kind;
-	if ((f->seen & all) != all || !(all & kind))
+	if (f->seen != all)
 		return;
 	if (l->connection[f->connection].flow == flow)
 		vb_load_leave(l, f);
@@ -164,13 +168,43 @@ static void draft_enrol(struct vb_load *l, uint32_t draft)
 	vb_load_rename(l, draft, i);
 }
 
-static void note_take(struct vb_load *l, const struct vb_load_note *n)
+/* A flow as the process has it that runs one of its ends: the fields of that end. */
+static void state_take(struct vb_load *l, const struct vb_load_note *n, struct vb_flow *f,
+		       const struct vb_flow *state)
 {
-	bool is_draft = n->flow >= l->cfg.flows_max && n->kind != VB_LOAD_BEGUN;
+	if (state->number != VB_LOAD_NONE && state->number != f->number)
+		return; /* it is one that was here before */
+	f->connection = state->connection;
+	if (n->kind == VB_LOAD_ARRIVED) {
+		f->received = state->received;
+		f->delivered = state->delivered;
+	}
+	if (n->kind != VB_LOAD_SENT)
+		return;
+	f->base = state->base;
+	f->posted = state->posted;
+	f->completed = state->completed;
+	f->done = state->done;
+	f->status = state->status;
+	l->connection[f->connection].broken |= n->is_broken;
+}
+
+static void note_take(struct vb_load *l, const struct vb_load_note *n, const struct vb_flow *state)
+{
+	bool is_draft =
+	    n->flow >= l->cfg.flows_max && !(n->kind & (VB_LOAD_BEGUN | VB_LOAD_BROKEN));
 	uint32_t flow = is_draft ? l->flow[n->flow].number : n->flow;
 
 	if (flow == VB_LOAD_NONE)
 		return; /* there was no record for it */
+	if (n->kind == VB_LOAD_BROKEN) {
+		l->connection[flow].broken_there = true;
+		return;
+	}
+	if (n->kind == VB_LOAD_BEGUN && state)
+		l->flow[flow] = *state;
+	else if (state)
+		state_take(l, n, &l->flow[flow], state);
 	if (n->kind == VB_LOAD_BEGUN)
 		draft_enrol(l, flow);
 	else if (n->kind == VB_LOAD_ENTERED)
@@ -183,8 +217,11 @@ void vb_load_note(struct vb_load *l, uint32_t host, enum vb_load_note_kind kind,
 {
 	struct vb_load_note n = {.flow = flow, .kind = (uint8_t)kind};
 
+	if (kind == VB_LOAD_SENT)
+		n.is_broken = l->connection[l->flow[flow].connection].broken;
+
 	if (!vb_sim_is_in_window(l->sim)) {
-		note_take(l, &n);
+		note_take(l, &n, NULL);
 		return;
 	}
 	n.computed = vb_load_part_of(l, host)->computed;
@@ -209,7 +246,10 @@ void vb_load_notes_settle(struct vb_load *l)
 		}
 		if (!best)
 			break;
-		note_take(l, best);
+		note_take(l, best,
+			  l->part[part].notes.state
+			      ? &l->part[part].notes.state[l->part[part].notes.taken]
+			      : NULL);
 		l->part[part].notes.taken++;
 	}
 	for (uint32_t i = 0; i < l->part_cnt; i++) {
@@ -217,6 +257,9 @@ void vb_load_notes_settle(struct vb_load *l)
 
 		VB_ASSERT_ALL(p->first == VB_LOAD_NONE);
 		p->notes.cnt = p->notes.taken = p->draft_cnt = 0;
+		if (p->notes.state)
+			l->memory.free(l->memory.ctx, p->notes.state);
+		p->notes.state = NULL;
 		l->failure = p->failure ? p->failure : l->failure;
 	}
 }

@@ -36,6 +36,8 @@ uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f
 	if (f->posted == f->completed || f->connection == VB_LOAD_NONE)
 		return moved;
 	c = &l->connection[f->connection];
+	if (l->moved && !vb_sim_is_here(l->sim, f->src))
+		return l->moved[f - l->flow];
 	if (c->is_shared && &l->flow[c->flow] != f)
 		return moved; /* others are before it */
 	if (!vb_hca_view(vb_sim_hca(l->sim, c->src), vb_qp_number(c->side[0].qp),
@@ -168,6 +170,8 @@ static int flow_post(struct vb_load *l, uint32_t flow, vb_time now)
 /* Posts what there is room for, of one flow after the other. */
 static void connection_go_on(struct vb_load *l, struct vb_connection *c, vb_time now)
 {
+	if (!vb_sim_is_here(l->sim, c->src))
+		return;
 	while (c->posting != VB_LOAD_NONE && c->outstanding < l->cfg.depth) {
 		struct vb_flow *f = &l->flow[c->posting];
 
@@ -274,7 +278,7 @@ static void message_arrive(struct vb_load *l, struct vb_connection *c, uint32_t 
 		c->inbound = f->next_in;
 		f->next_in = VB_LOAD_NONE;
 	}
-	if (!vb_load_is_reliable(l, f))
+	if (!vb_load_is_reliable(l, f) || vb_load_has_ranks(l))
 		vb_load_note(l, c->dst, VB_LOAD_ARRIVED, flow);
 	vb_pattern_on_delivered(l, flow, now);
 }
@@ -287,7 +291,8 @@ static void on_received(struct vb_load *l, struct vb_connection *c, const struct
 	/* A connection of DC that ends gives back what it had taken for a message that comes again.
 	 */
 	if (wc->status != VB_WC_SUCCESS && l->cfg.type != VB_QPT_DCI) {
-		c->broken_there = true;
+		if (!c->broken_there)
+			vb_load_note(l, c->dst, VB_LOAD_BROKEN, (uint32_t)(c - l->connection));
 		return;
 	}
 	if (wc->status == VB_WC_SUCCESS && flow != VB_LOAD_NONE && l->flow[flow].op == VB_LOAD_SEND)
@@ -465,9 +470,12 @@ void vb_load_destroy(struct vb_load *l)
 		}
 	}
 	vb_load_groups_destroy(l);
-	for (uint32_t i = 0; l->part && i < l->part_cnt; i++)
+	for (uint32_t i = 0; l->part && i < l->part_cnt; i++) {
 		if (l->part[i].notes.note)
 			give(ctx, l->part[i].notes.note);
+		if (l->part[i].notes.state)
+			give(ctx, l->part[i].notes.state);
+	}
 	for (uint32_t i = 0; i < l->source_cnt; i++) {
 		if (l->source[i].connection)
 			give(ctx, l->source[i].connection);
@@ -479,8 +487,8 @@ void vb_load_destroy(struct vb_load *l)
 		vb_graph_destroy(l->source[i].own_graph);
 	}
 
-	void *const all[] = {l->flow, l->tally,      l->connection, l->idle,     l->wrs,
-			     l->part, l->starts_mem, l->mr,         l->nic_turn, l};
+	void *const all[] = {l->flow,       l->tally, l->connection, l->idle,  l->wrs, l->part,
+			     l->starts_mem, l->mr,    l->nic_turn,   l->moved, l};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i])

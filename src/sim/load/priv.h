@@ -142,6 +142,7 @@ struct vb_load {
 	uint16_t sport;               /* of the next connection */
 	uint32_t part_cnt, draft_max; /* drafts of a part */
 	struct vb_load_part *part;
+	uint64_t *moved; /* of each flow that another process has run, its bytes; NULL: not said */
 };
 
 /* Of a message at either end: a datagram that is received has room for a GRH before it. */
@@ -175,6 +176,13 @@ void vb_load_groups_destroy(struct vb_load *l);
 static inline struct vb_load_part *vb_load_part_of(const struct vb_load *l, uint32_t host)
 {
 	return &l->part[vb_sim_part_of(l->sim, host)];
+}
+
+/* Other processes run parts of the simulation. */
+static inline bool vb_load_has_ranks(const struct vb_load *l)
+{
+	return l->part_cnt > 1 &&
+	       !(vb_sim_is_part_here(l->sim, 0) && vb_sim_is_part_here(l->sim, 1));
 }
 
 /* More cannot be done in the part of @host. */

@@ -184,6 +184,8 @@ void vb_sim_cut_destroy(struct vb_sim *s)
 		vb_sim_free(s, p->eventq_mem);
 		vb_sim_free(s, p);
 	}
+	vb_sim_free(s, c->told);
+	vb_sim_free(s, c->count);
 	vb_sim_free(s, c->part);
 	vb_sim_free(s, c->of_node);
 	vb_sim_free(s, c->of_port);
@@ -228,8 +230,7 @@ void vb_sim_cut_leave(void *ctx, uint32_t port, struct vb_frame *f)
 	s->sent_at = vb_time_min(s->sent_at, f->flight.at);
 }
 
-/* A frame of another part goes on here. */
-static void frame_enter(struct vb_sim *s, struct vb_frame *f, uint32_t port)
+void vb_sim_cut_arrive(struct vb_sim *s, struct vb_frame *f, uint32_t port)
 {
 	struct vb_port *p = &s->port[port];
 
@@ -251,7 +252,7 @@ static void box_enter(struct vb_sim *s, uint32_t from, const struct vb_sim_box *
 		if (at->port == VB_SIM_NONE)
 			vb_frame_pool_give(&s->pool, at->frame);
 		else
-			frame_enter(s, at->frame, at->port);
+			vb_sim_cut_arrive(s, at->frame, at->port);
 	}
 	s->owed[from] += b->cnt;
 }

@@ -12,11 +12,14 @@
 
 #include "sim/sim.h"
 
+struct vb_flow;
+
 enum vb_load_note_kind {
 	VB_LOAD_BEGUN = 1,   /* a flow has come to be, in a record of its part */
 	VB_LOAD_ENTERED = 2, /* it is on its way to the other end of its connection */
 	VB_LOAD_SENT = 4,    /* all of its work requests have completed */
-	VB_LOAD_ARRIVED = 8  /* all of its messages have arrived */
+	VB_LOAD_ARRIVED = 8, /* all of its messages have arrived */
+	VB_LOAD_BROKEN = 16  /* the receiving end of a connection, which stands for the flow */
 };
 
 struct vb_load_note {
@@ -24,12 +27,14 @@ struct vb_load_note {
 	uint64_t computed; /* 0: it is not of one */
 	uint32_t flow;
 	uint8_t kind;
+	bool is_broken; /* SENT: the sending end of its connection is */
 };
 
 /* The notes of a part, in order. */
 struct vb_load_notes {
 	struct vb_load_note *note;
 	uint32_t cnt, cap, taken;
+	struct vb_flow *state; /* of each note of another process; NULL: it is in the records */
 };
 
 /* False: no memory. */

@@ -285,6 +285,32 @@ uint32_t vb_graph_run_pair(const struct vb_graph_run *r, uint32_t op)
 	return r->g->op[op].pair;
 }
 
+void vb_graph_run_pack(const struct vb_graph_run *r, uint32_t part, struct vb_rank_bytes *b)
+{
+	vb_rank_put(b, &r->share[part].ended, sizeof r->share[part].ended);
+	vb_rank_put(b, &r->share[part].ended_at, sizeof r->share[part].ended_at);
+}
+
+void vb_graph_run_unpack(struct vb_graph_run *r, uint32_t part, struct vb_rank_reader *from)
+{
+	vb_rank_get(from, &r->share[part].ended, sizeof r->share[part].ended);
+	vb_rank_get(from, &r->share[part].ended_at, sizeof r->share[part].ended_at);
+}
+
+void vb_graph_run_pack_counts(const struct vb_graph_run *r, uint32_t part, struct vb_rank_bytes *b)
+{
+	for (uint32_t i = 0; i < r->g->rank_cnt; i++)
+		if (vb_sim_part_of(r->load->sim, i) == part)
+			vb_rank_put(b, &r->received[i], sizeof r->received[i]);
+}
+
+void vb_graph_run_unpack_counts(struct vb_graph_run *r, uint32_t part, struct vb_rank_reader *from)
+{
+	for (uint32_t i = 0; i < r->g->rank_cnt; i++)
+		if (vb_sim_part_of(r->load->sim, i) == part)
+			vb_rank_get(from, &r->received[i], sizeof r->received[i]);
+}
+
 const struct vb_load_lap *vb_graph_run_laps(const struct vb_graph_run *r, uint32_t *cnt)
 {
 	*cnt = r->lap_cnt;

@@ -12,6 +12,7 @@
 
 #include "sim/load/graph/graph.h"
 #include "sim/load/priv.h"
+#include "sim/ranks.h"
 
 #define VB_GRAPH_ITERATIONS_MAX (1u << 20)
 
@@ -43,6 +44,13 @@ void vb_graph_run_on_completion(struct vb_graph_run *r, uint32_t op, vb_time now
 
 /* The pair of ranks that send @op is between. */
 uint32_t vb_graph_run_pair(const struct vb_graph_run *r, uint32_t op);
+
+/* For other ranks (sim/ranks.h): how many operations of part @part have ended; at the end, bytes
+ * that its ranks have received. */
+void vb_graph_run_pack(const struct vb_graph_run *r, uint32_t part, struct vb_rank_bytes *b);
+void vb_graph_run_unpack(struct vb_graph_run *r, uint32_t part, struct vb_rank_reader *from);
+void vb_graph_run_pack_counts(const struct vb_graph_run *r, uint32_t part, struct vb_rank_bytes *b);
+void vb_graph_run_unpack_counts(struct vb_graph_run *r, uint32_t part, struct vb_rank_reader *from);
 
 /* Iterations that are over, and their times; bytes that receives of a rank have taken in all. */
 const struct vb_load_lap *vb_graph_run_laps(const struct vb_graph_run *r, uint32_t *cnt);
