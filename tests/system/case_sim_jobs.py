@@ -24,7 +24,7 @@ SCENARIOS = {
                     "links: [{cable: 17, down: 30us, up: 200us}, {host: 2, down: 50us, up: 150us}]\n"
                     "faults: [{host: 5, do: \"loss=1e-2\"}]\n",
 }
-LIST = "src,dst,bytes,start\n" + "".join(f"{i * 7 % 16},{(i * 7 + 1 + i % 15) % 16},{1000 + i * 997 % 90000},{i * 400}ns\n"
+LIST = "src,dst,bytes,start\n" + "".join(f"{i * 7 % 16},{(i * 7 + 1 + i % 15) % 16},{1000 + i * 997 % 90000},{i * 2000}ns\n"
                                        for i in range(900))
 GOAL = """num_ranks 4
 rank 0 {

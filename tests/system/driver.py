@@ -58,6 +58,7 @@ import case_sim_files  # noqa: E402,F401
 import case_sim_ib  # noqa: E402,F401
 import case_sim_series  # noqa: E402,F401
 import case_sim_jobs  # noqa: E402,F401
+import case_sim_ranks  # noqa: E402,F401
 import case_sim_queues  # noqa: E402,F401
 import case_figures  # noqa: E402,F401
 import case_report  # noqa: E402,F401

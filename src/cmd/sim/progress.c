@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #define BAR_LEN 24
 
@@ -23,6 +24,22 @@ static uint64_t flows_of(const struct vb_scenario *sc, const struct vb_scenario_
 	else if (p->shape == VB_LOAD_ALL_TO_ALL)
 		all = (hosts - 1) * hosts;
 	return all > made ? all : made;
+}
+
+double vb_sim_seconds_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+double vb_sim_processor_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
 void vb_sim_progress(const struct vb_scenario *sc, const struct vb_scenario_run *run, bool end)

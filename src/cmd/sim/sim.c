@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EVENTS_BETWEEN_LOOKS 65536
@@ -44,7 +43,8 @@ enum {
 	OPT_EVERY,
 	OPT_FLOWS,
 	OPT_PORTS,
-	OPT_JOBS
+	OPT_JOBS,
+	OPT_RANKS
 };
 
 static const struct vb_cmd_option options[] = {
@@ -69,6 +69,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_FLOWS] = {0, "flows", "LIST", "series of these flows only, such as 0,8-15"},
     [OPT_PORTS] = {0, "ports", "LIST", "series of these ports only, such as 16.0,17.*"},
     [OPT_JOBS] = {'j', "jobs", "N", "cut the network into up to N parts, and run them at once"},
+    [OPT_RANKS] = {0, "ranks", NULL, "the same over the processes of an MPI job"},
     {0},
 };
 
@@ -86,24 +87,8 @@ struct job {
 	double show_at; /* the next line about the progress */
 	struct vb_sim_drawings drawings;
 	struct vb_depths depths;
+	struct vb_sim_ranks ranks;
 };
-
-static double seconds_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-/* Of this process, as the benchmarks count it: other work of the machine is no part of it. */
-static double processor_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
 
 static int cannot_write(struct job *j, const char *path, int err)
 {
@@ -202,24 +187,26 @@ static void show_progress(void *ctx)
 {
 	struct job *j = ctx;
 
-	if (!j->shows || seconds_now() <= j->show_at)
+	if (!j->shows || vb_sim_seconds_now() <= j->show_at)
 		return;
 	vb_sim_progress(&j->sc, &j->run, false);
 	j->shown = true;
-	j->show_at = seconds_now() + PROGRESS_EVERY_S;
+	j->show_at = vb_sim_seconds_now() + PROGRESS_EVERY_S;
 }
 
-/* Runs to the end. False: there is no room for the packets. */
-static bool run_all(struct job *j)
+/* Runs to the end. -ENOMEM: there is no room for the packets; or another errno, which was told. */
+static int run_all(struct job *j)
 {
 	const struct vb_team_watch watch = {show_progress, j};
 	bool more = true;
 	int err = 0;
 
-	j->show_at = seconds_now() + PROGRESS_AFTER_S;
+	j->show_at = vb_sim_seconds_now() + PROGRESS_AFTER_S;
 	j->shows = isatty(STDERR_FILENO);
 	if (vb_sim_part_cnt(j->run.sim) > 1) {
-		err = vb_team_run(j->run.sim, j->sc.until, &watch);
+		err = j->ranks.link.cnt > 1
+			  ? vb_sim_ranks_run(j->cmd, &j->ranks, &j->run, j->sc.until, &watch)
+			  : vb_team_run(j->run.sim, j->sc.until, &watch);
 		more = false;
 	}
 	while (more) {
@@ -233,7 +220,7 @@ static bool run_all(struct job *j)
 	}
 	if (j->shown)
 		vb_sim_progress(&j->sc, &j->run, true);
-	return !err && vb_results_end(&j->run, j->sc.until) == 0;
+	return err ? err : vb_results_end(&j->run, j->sc.until);
 }
 
 static int draw_files(struct job *j, const struct vb_report *r)
@@ -360,7 +347,7 @@ static int run_job(struct job *j)
 	}
 	j->record.sim = j->run.sim;
 	j->record.queues = j->wqe ? &j->queues : NULL;
-	if (open_series(j) || open_capture(j)) {
+	if (vb_sim_ranks_check(j->cmd, &j->ranks, &j->run) || open_series(j) || open_capture(j)) {
 		(void)close_series(j, 1);
 		remove_records(j);
 		vb_scenario_close(&j->run);
@@ -375,8 +362,9 @@ static int run_job(struct job *j)
 	}
 	if (j->out)
 		vb_sim_flows_begin(&j->flows, j->out, &j->run, j->record.series);
-	start = processor_seconds();
-	if (!run_all(j))
+	start = vb_sim_processor_seconds();
+	err = run_all(j);
+	if (err == -ENOMEM)
 		vb_cmd_error(j->cmd,
 			     "more than %u packets under way: give the scenario a larger "
 			     "\"packets\"",
@@ -384,8 +372,9 @@ static int run_job(struct job *j)
 	else if (vb_load_failure(j->run.load)) {
 		vb_scenario_failure(&j->run, &j->sc, why, sizeof why);
 		vb_cmd_error(j->cmd, "%s", why);
-	} else
-		status = write_report(j, processor_seconds() - start);
+	} else if (!err)
+		status =
+		    j->ranks.link.rank ? 0 : write_report(j, vb_sim_processor_seconds() - start);
 	vb_sim_flows_drop(&j->flows);
 	status = close_series(j, status);
 	err = vb_sim_record_end(&j->record);
@@ -455,10 +444,13 @@ static int take_jobs(struct job *j, const char *jobs)
 	bool is_ordered = j->sc.record.series != 0 || vb_sim_drawings_any(&j->drawings);
 	char rest;
 
-	if (!jobs)
+	if (j->ranks.link.cnt > 1 && jobs)
+		return vb_cmd_usage(j->cmd, "--jobs is not with --ranks: each rank has one part");
+	j->sc.jobs = j->ranks.link.cnt > 1 ? j->ranks.link.cnt : j->sc.jobs;
+	if (!jobs && j->sc.jobs <= 1)
 		return 0;
-	if (sscanf(jobs, "%" SCNu32 "%c", &j->sc.jobs, &rest) != 1 || *jobs == '-' ||
-	    j->sc.jobs < 1 || j->sc.jobs > VB_SIM_PARTS_MAX)
+	if (jobs && (sscanf(jobs, "%" SCNu32 "%c", &j->sc.jobs, &rest) != 1 || *jobs == '-' ||
+		     j->sc.jobs < 1 || j->sc.jobs > VB_SIM_PARTS_MAX))
 		return vb_cmd_usage(j->cmd, "--jobs is 1 to %u, not \"%s\"", VB_SIM_PARTS_MAX,
 				    jobs);
 	for (size_t i = 0; i < sizeof ordered / sizeof ordered[0]; i++)
@@ -470,11 +462,49 @@ static int take_jobs(struct job *j, const char *jobs)
 			    "charts, figures, series, --explain and --wqe have them");
 }
 
+/* Takes the seed of the command line. */
+static int take_seed(struct job *j, const char *seed)
+{
+	char *end;
+
+	if (!seed)
+		return 0;
+	errno = 0;
+	j->sc.seed = strtoull(seed, &end, 0);
+	if (errno || *end != '\0' || end == seed || *seed == '-')
+		return vb_cmd_usage(j->cmd, "--replay is a number, not \"%s\"", seed);
+	return 0;
+}
+
+static int run_read(struct job *j, const char *seed, const char *jobs)
+{
+	int status = read_scenario(j, j->path);
+
+	if (status)
+		return status;
+	take_record(j);
+	if (j->ranks.link.rank)
+		j->out = NULL; /* rank 0 writes */
+	status = take_seed(j, seed);
+	if (!status)
+		status = take_jobs(j, jobs);
+	if (!status)
+		status = check_files(j);
+	if (!status)
+		status = open_records(j);
+	if (!status)
+		status = run_job(j);
+	vb_sim_drawings_end(&j->drawings, status);
+	vb_depths_free(&j->depths);
+	vb_scenario_free(&j->sc);
+	return status;
+}
+
 static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct job j;
 	const char *arg, *seed = NULL, *jobs = NULL, *path = NULL;
-	char *end;
+	bool with_ranks = false;
 	int opt, status;
 
 	j.cmd = cmd;
@@ -499,7 +529,10 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 			    [OPT_JOBS] = &jobs,
 			};
 
-			*to[opt] = arg;
+			if (opt == OPT_RANKS)
+				with_ranks = true;
+			else
+				*to[opt] = arg;
 		}
 		if (optind == argc || path)
 			break;
@@ -509,26 +542,11 @@ static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 		return vb_cmd_usage(cmd, "expected one scenario file");
 	j.path = j.drawings.scenario = path;
 	j.drawings.cmd = cmd;
-	status = read_scenario(&j, path);
+	status = with_ranks ? vb_sim_ranks_open(cmd, &j.ranks) : 0;
 	if (status)
 		return status;
-	take_record(&j);
-	if (seed) {
-		errno = 0;
-		j.sc.seed = strtoull(seed, &end, 0);
-		if (errno || *end != '\0' || end == seed || *seed == '-')
-			return vb_cmd_usage(cmd, "--replay is a number, not \"%s\"", seed);
-	}
-	status = take_jobs(&j, jobs);
-	if (!status)
-		status = check_files(&j);
-	if (!status)
-		status = open_records(&j);
-	if (!status)
-		status = run_job(&j);
-	vb_sim_drawings_end(&j.drawings, status);
-	vb_depths_free(&j.depths);
-	vb_scenario_free(&j.sc);
+	status = run_read(&j, seed, jobs);
+	vb_sim_ranks_close(&j.ranks, status == ALL_FAILED || status == DEADLOCKED ? 0 : status);
 	return status;
 }
 

@@ -8,10 +8,34 @@
 #include "cmd/sim/figure/depths.h"
 #include "cmd/sim/watch.h"
 #include "results/series/series.h"
+#include "scenario/cores/ranks.h"
 #include "scenario/scenario.h"
 
 #include <stdio.h>
 
+/* ranks.c: the processes that run the scenario together; without --ranks there is one. */
+struct vb_sim_ranks {
+	struct vb_rank_link link;
+	void *library;
+	void (*close)(int status);
+};
+
+/* Begins with MPI. Returns an exit status. */
+int vb_sim_ranks_open(const struct vb_cmd *cmd, struct vb_sim_ranks *r);
+/* The network has as many parts as there are ranks. Returns an exit status. */
+int vb_sim_ranks_check(const struct vb_cmd *cmd, const struct vb_sim_ranks *r,
+		       const struct vb_scenario_run *run);
+/* Runs the part of this rank; 0 or a negative errno, -ENOMEM without a message. */
+int vb_sim_ranks_run(const struct vb_cmd *cmd, const struct vb_sim_ranks *r,
+		     const struct vb_scenario_run *run, vb_time until,
+		     const struct vb_team_watch *watch);
+/* Ends with it; a @status that is not 0 ends all ranks. */
+void vb_sim_ranks_close(struct vb_sim_ranks *r, int status);
+
+/* progress.c: seconds of the clock, and of the processor in this process, as the benchmarks count
+ * them: other work of the machine is no part of it. */
+double vb_sim_seconds_now(void);
+double vb_sim_processor_seconds(void);
 /* progress.c: writes the line to the terminal, or with @end takes it away. */
 void vb_sim_progress(const struct vb_scenario *sc, const struct vb_scenario_run *run, bool end);
 
