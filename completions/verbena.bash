@@ -223,7 +223,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--every --explain --figures --flows --jobs --out --pcap --png --ports --replay --report --series --svg --trace --wqe --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--every --explain --figures --flows --jobs --out --pcap --png --ports --ranks --replay --report --series --svg --trace --wqe --help' -- "$cur"))
 		else
 			_filedir '@(yaml|yml)'
 		fi

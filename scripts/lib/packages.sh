@@ -13,7 +13,7 @@ packages_demo=(ibverbs-utils perftest iproute2 util-linux tshark)
 packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags opensm ibutils srptools rdmacm-utils strace)
 # shellcheck disable=SC2034
 packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
-	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb golang-go
+	chromium chromium-driver python3-pyverbs mandoc openmpi-bin libopenmpi-dev nftables gdb golang-go
 	bash-completion zsh fish python3-prometheus-client prometheus-node-exporter
 	systemtap-sdt-dev bpftrace binutils mkdocs poppler-utils python3-yaml python3-numpy python3-pandas python3-matplotlib)
 # shellcheck disable=SC2034
