@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the ranks of a simulation tell each other. See ranks.h. */
+/* The tidings of the ranks of a simulation for each other. See ranks.h. */
 #include "sim/ranks.h"
 
 #include "base/assert.h"

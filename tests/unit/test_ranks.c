@@ -169,7 +169,7 @@ static void ranks__that_differ_end(void **state)
 	assert_int_equal(all.err[0], -EPROTO);
 	assert_int_equal(all.err[1], -EPROTO);
 	all.is_wrong = false;
-	/* What is lost with a cable would lie at both ends. */
+	/* Packets lost with a cable would lie at both ends. */
 	c.changes = true;
 	ranks_play(&c, 2, e);
 	assert_int_equal(all.err[0], -ENOTSUP);

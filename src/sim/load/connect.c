@@ -406,10 +406,6 @@ static void connection_enter(struct vb_load *l, struct vb_connection *c, uint32_
 	/* One that was alone may have left the far end waiting for what will not come. */
 	if (!c->is_shared)
 		c->inbound = flow;
-	else if (vb_load_part_of(l, c->src) == vb_load_part_of(l, c->dst))
-		vb_load_await(l, flow);
-	else
-		vb_load_note(l, c->src, VB_LOAD_ENTERED, flow);
 }
 
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow)

@@ -183,6 +183,17 @@ static void connection_go_on(struct vb_load *l, struct vb_connection *c, vb_time
 	vb_sim_touch(l->sim, c->src);
 }
 
+/* Of a shared connection the other end learns of @flow: in another part later. */
+static void flow_enter(struct vb_load *l, const struct vb_connection *c, uint32_t flow)
+{
+	if (!c->is_shared)
+		return;
+	if (vb_load_part_of(l, c->src) == vb_load_part_of(l, c->dst))
+		vb_load_await(l, flow);
+	else
+		vb_load_note(l, c->src, VB_LOAD_ENTERED, flow);
+}
+
 static void flow_start(struct vb_load *l, uint32_t flow, vb_time now)
 {
 	struct vb_flow *f = &l->flow[flow];
@@ -196,6 +207,7 @@ static void flow_start(struct vb_load *l, uint32_t flow, vb_time now)
 		vb_load_fail(l, f->src, err);
 		return;
 	}
+	flow_enter(l, &l->connection[f->connection], flow);
 	connection_go_on(l, &l->connection[f->connection], now);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the ranks of a simulation tell each other of its load. See sim/ranks.h. */
+/* The tidings of the ranks of a simulation about its load. See sim/ranks.h. */
 #ifndef VB_SIM_LOAD_CORES_RANKS_H
 #define VB_SIM_LOAD_CORES_RANKS_H
 

@@ -3,8 +3,8 @@
  * A graph at work: its sends are flows of the load, which share a connection for each ordered pair
  * of ranks; all of them are made as the graph begins. The graph is run several times, one after the
  * other: an iteration begins when all operations of the one before have ended, sends at their
- * completions, and a pause is over. What follows from an operation is of the same rank, so a part
- * of the simulation sees to its own ranks, and a pause is as long at least as parts run by
+ * completions, and a pause is over. All that follows from an operation is of the same rank, so a
+ * part of the simulation sees to its own ranks, and a pause is as long at least as parts run by
  * themselves.
  */
 #ifndef VB_SIM_LOAD_GRAPH_RUN_H
