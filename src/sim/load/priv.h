@@ -191,7 +191,8 @@ static inline void vb_load_fail(struct vb_load *l, uint32_t host, int err)
 	vb_load_part_of(l, host)->failure = err;
 }
 
-/* flow.c: @kind has come about of @flow, at @host: is taken now, or when all parts are still. */
+/* cores/settle.c: @kind has come about of @flow, at @host: is taken now, or when all parts are
+ * still. */
 void vb_load_note(struct vb_load *l, uint32_t host, enum vb_load_note_kind kind, uint32_t flow);
 /* Takes what parts have noted, in the order in which it came about. */
 void vb_load_notes_settle(struct vb_load *l);
@@ -219,6 +220,8 @@ int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_tim
 /* Posts those of @connection whose time has come. */
 void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now);
 
+/* flow.c: a record and a number for @f; VB_LOAD_NONE: there are none, and the load has failed. */
+uint32_t vb_load_flow_enrol(struct vb_load *l, const struct vb_flow *f);
 /* flow.c: appends a flow that starts at @start. */
 int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f);
 /* The same of one that follows from another one and begins now, at f->start: in the part of its

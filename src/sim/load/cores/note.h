@@ -5,7 +5,7 @@
  * order in which a run on one core would have come to them: by instant, and then by the highest
  * machine number that had had its turn there. (A machine whose turn comes at the very instant,
  * because of another one, comes behind it.) The turn of the load is one for all hosts: in it there
- * is an order of the computations that end. flow.c
+ * is an order of the computations that end. settle.c
  */
 #ifndef VB_SIM_LOAD_CORES_NOTE_H
 #define VB_SIM_LOAD_CORES_NOTE_H
