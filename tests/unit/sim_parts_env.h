@@ -199,7 +199,7 @@ static inline void parts_topology(struct vb_sim_topo *t, const struct parts_case
 static inline struct vb_sim_config parts_config(const struct parts_case *c)
 {
 	struct vb_sim_config cfg = net_config();
-	static struct vb_cc_choice choice;
+	static _Thread_local struct vb_cc_choice choice; /* ranks are threads */
 
 	vb_cc_choice_begin(&choice, vb_cc_algorithm_find("hpcc", strlen("hpcc")),
 			   UINT64_C(25000000000));
