@@ -12,8 +12,13 @@
 #include <pthread.h>
 
 #define RANKS_MAX 4u
-#define CASES 16u
-#define FOLLOWING 40u
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define CASES 3u
+#define FOLLOWING 8u
+#else
+#define CASES 8u
+#define FOLLOWING 24u
+#endif
 
 /* The bytes under way: from each rank to each. */
 static struct {
