@@ -179,19 +179,3 @@ void vb_sim_charts_free(struct vb_sim_charts *c)
 {
 	vb_page_charts_free(&c->page);
 }
-
-int vb_sim_charts_png(const struct vb_sim_charts *c, struct vb_png *painter, FILE *to)
-{
-	char *svg = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&svg, &len);
-	int err = f ? vb_chart_write(f, c->page.chart, c->page.chart_cnt) : -errno;
-
-	if (f && fclose(f) != 0 && !err)
-		err = -errno;
-	if (!err)
-		err = vb_png_write(painter, to, svg, len, VB_CHART_WIDTH,
-				   vb_chart_heights(c->page.chart, c->page.chart_cnt));
-	free(svg);
-	return err;
-}

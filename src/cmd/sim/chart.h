@@ -5,7 +5,6 @@
 
 #include "cmd/page/page.h"
 #include "cmd/sim/watch.h"
-#include "export/png.h"
 
 struct vb_sim_charts {
 	struct vb_page_charts page;
@@ -18,9 +17,6 @@ int vb_sim_charts_make(struct vb_sim_charts *c, const struct vb_scenario_run *ru
 /* The name of the queue of port @id of the struct vb_scenario_run @ctx in charts. */
 void vb_sim_name_queue(const void *ctx, uint32_t id, char *name, size_t len);
 void vb_sim_charts_free(struct vb_sim_charts *c);
-
-/* All charts as one picture. 0 or a negative errno. */
-int vb_sim_charts_png(const struct vb_sim_charts *c, struct vb_png *painter, FILE *to);
 
 /* The page; @title is any text. 0 or a negative errno. */
 int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,

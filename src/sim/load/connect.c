@@ -362,8 +362,9 @@ static int source_connect(struct vb_load *l, struct vb_load_source *s)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cnt; i++)
 		s->connection[i] = VB_LOAD_NONE;
+	/* Of hosts with several NICs the first message of a pair chooses. */
 	if (s->run)
-		return graph_connect(l, s);
+		return l->cfg.nics ? 0 : graph_connect(l, s);
 	if (s->p.shape == VB_LOAD_PING_PONG) {
 		err = shared_make(l, s, s->p.src, s->p.dst, 0);
 		return err ? err : shared_make(l, s, s->p.dst, s->p.src, 1);
@@ -376,7 +377,9 @@ static int source_connect(struct vb_load *l, struct vb_load_source *s)
 
 int vb_load_source_connect(struct vb_load *l, struct vb_load_source *s)
 {
-	return s->connection || s->p.new_connections ? 0 : source_connect(l, s);
+	if (s->connection || s->p.new_connections || (l->cfg.nics && !s->run))
+		return 0;
+	return source_connect(l, s);
 }
 
 void vb_load_await(struct vb_load *l, uint32_t flow)
@@ -415,8 +418,15 @@ int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow)
 	int err = 0;
 
 	f->connection = connection_find(l, f);
-	if (f->connection == VB_LOAD_NONE)
+	if (f->connection == VB_LOAD_NONE) {
+		uint32_t *shared = shared_place(s, f);
+
 		err = connection_new(l, f, &f->connection);
+		if (!err && shared) {
+			*shared = f->connection;
+			l->connection[f->connection].is_shared = true;
+		}
+	}
 	if (err)
 		return err;
 	c = &l->connection[f->connection];
