@@ -123,7 +123,7 @@ struct vb_hca_config {
 	 */
 	int (*guard)(void (*f)(void *arg), void *arg);
 	/*
-	 * Takes a message to another HCA of this host, whose numbers are @peer modulo qpn_stride,
+	 * Takes a message to another HCA of this host, whose process slot is @peer (base/slot.h),
 	 * where vb_xrc_take_message() takes it, in the order they were sent. 0; -EAGAIN: not now;
 	 * another negative errno: it is not there. NULL: XRC domains have one HCA each.
 	 */
@@ -472,7 +472,7 @@ int vb_xrc_handle_create(const struct vb_xrc_ask *ask, struct vb_qp **out);
 
 /* No message is longer. */
 #define VB_XRC_MSG_MAX 12288u
-/* A message from the HCA whose numbers are @peer modulo qpn_stride, in 8-aligned memory. 0, or
+/* A message from the HCA whose process slot is @peer, in 8-aligned memory. 0, or
  * -EPROTO: no HCA sends that. */
 int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t len, vb_time now);
 /* Goes on with what had to wait; true while something still waits. */

@@ -5,7 +5,7 @@
  * host's addresses that said so. When addresses have come or gone there is another generation, and
  * the answer of an older one counts for nothing: code that meets such a path looks the address up.
  *
- * In which process a receiver on this host is, its QPN says: link/slot.h.
+ * In which process a receiver on this host is, its QPN says: base/slot.h.
  */
 #ifndef VB_LINK_HOME_H
 #define VB_LINK_HOME_H

@@ -7,9 +7,9 @@
 #ifndef VB_LINK_LINK_H
 #define VB_LINK_LINK_H
 
+#include "base/slot.h"
 #include "base/time.h"
 #include "link/home.h"
-#include "link/slot.h"
 #include "trace/counters.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
@@ -53,7 +53,7 @@ struct vb_link_config {
 	/* Interface index by HCA port, for link-local addresses; entry 0 is unused. */
 	uint32_t ifindex[VB_LINK_PORTS_MAX];
 	struct vb_counters *counters[VB_LINK_PORTS_MAX]; /* by HCA port; entry 0 is unused */
-	uint8_t slot; /* of this process on this host: the low byte of our QPNs */
+	uint16_t slot; /* of this process on this host, which our QPNs have in them */
 	/* The receive sockets of this host, by slot, and our own among them; NULL: nobody shares
 	 * that. */
 	struct vb_flow *flow;
@@ -71,7 +71,7 @@ struct vb_link_config {
 	struct vb_ib_link_config *fabric;
 	/* The slot of the process that carries the packets of this one, with rates and queues of
 	 * its own, so that little may wait in between; 0: there is none. */
-	uint8_t carrier;
+	uint16_t carrier;
 	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is
 	 * nonzero. Either may be NULL. */
 	void (*tap)(void *ctx, const struct vb_link_tap *t);
@@ -106,7 +106,7 @@ static inline bool vb_link_is_here(const struct vb_link_config *cfg, const struc
 
 /* A process on this host that gets a copy of a multicast packet. */
 struct vb_link_copy {
-	uint8_t slot;
+	uint16_t slot;
 	uint8_t port; /* of its HCA, by which the copy comes */
 };
 

@@ -68,6 +68,18 @@ def _(context):
     works(context)
 
 
+@case("robust.many_processes")
+def _(context):
+    """More processes than there are low bytes of QPNs, in pairs: all have the adapter at once, and get their own messages."""
+    host = place(context).client.host
+    if not host.holder:
+        raise Skip(context.machine.why)
+    out = host.run([context.verbena, "run", "--", os.path.join(context.build, "tests", "system", "verbs_pairs"), "300"],
+                   seconds=25)
+    if not re.match(r"300 processes, 300 QPNs, 17[0-9] of them in narrow slots; ", out):
+        raise Failure(out)
+
+
 @case("robust.kill9_broker", seconds=60)
 def _(context):
     """Kill the brokers in the middle of a run: the run goes on, and so does everything after."""

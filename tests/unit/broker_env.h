@@ -140,11 +140,14 @@ static inline void child_end(struct child *ch, bool by_kill)
 	close(ch->tell);
 }
 
-/* Sends a datagram whose destination QPN has @slot as its low byte and whose PSN byte is @mark. */
-static inline void send_to_slot(const char *address, uint8_t slot, uint8_t mark)
+/* Sends a datagram whose destination QPN is one of @slot and whose PSN byte is @mark. */
+static inline void send_to_slot(const char *address, uint32_t slot, uint8_t mark)
 {
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)};
-	uint8_t pkt[24] = {0x04, 0, 0xff, 0xff, 0, 0, 0x12, slot, 0, 0, 0, mark};
+	uint32_t qpn = vb_slot_qpn_base(slot) + 9 * vb_slot_qpn_stride(slot);
+	uint8_t pkt[24] = {
+	    0x04,         0, 0xff, 0xff, 0,   (uint8_t)(qpn >> 16), (uint8_t)(qpn >> 8),
+	    (uint8_t)qpn, 0, 0,    0,    mark};
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(inet_pton(AF_INET6, address, &a.sin6_addr), 1);
@@ -166,7 +169,7 @@ static inline int receive_mark(int fd)
  * what was sent over loopback a moment later, by a thread of its own, but what one processor has
  * sent in its order: @witness, which must have none, gets a packet behind them.
  */
-static inline void send_delivered(const struct vb_broker_client *witness, uint8_t slot, int cnt)
+static inline void send_delivered(const struct vb_broker_client *witness, uint32_t slot, int cnt)
 {
 	struct pollfd p = {.fd = witness->rx_fd, .events = POLLIN};
 	cpu_set_t before, one;
@@ -177,7 +180,7 @@ static inline void send_delivered(const struct vb_broker_client *witness, uint8_
 	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
 	for (int i = 0; i < cnt; i++)
 		send_to_slot("::1", slot, 7);
-	send_to_slot("::1", (uint8_t)witness->slot, 8);
+	send_to_slot("::1", witness->slot, 8);
 	assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 	assert_int_equal(poll(&p, 1, BROKER_PATIENCE_MS), 1);
 	assert_int_equal(receive_mark(witness->rx_fd), 8);
@@ -193,7 +196,7 @@ static inline void assert_steered(const struct vb_broker_client *c, int cnt)
 		for (int i = 0; i < cnt; i++) {
 			struct pollfd p = {.fd = c[i].rx_fd, .events = POLLIN};
 
-			send_to_slot(address[a], (uint8_t)c[i].slot, (uint8_t)(i + 1));
+			send_to_slot(address[a], c[i].slot, (uint8_t)(i + 1));
 			assert_int_equal(poll(&p, 1, BROKER_PATIENCE_MS), 1);
 			for (int k = 0; k < cnt; k++)
 				assert_int_equal(receive_mark(c[k].rx_fd), k == i ? i + 1 : -1);

@@ -17,7 +17,7 @@ static void connect__gives_a_slot(void **state)
 	assert_uint_in_range(c.slot, VB_SLOT_FIRST, VB_SLOT_LAST);
 	assert_int_equal(c.shm->slot, c.slot);
 	assert_int_equal(c.shm->pid, getpid());
-	assert_true(c.host->is_taken[c.slot]);
+	assert_int_equal(c.host->taken[c.slot], VB_SLOT_TAKEN);
 	vb_host_read(c.host, &host);
 	assert_int_equal(host.device_cnt, 1);
 	assert_string_equal(host.device[0].ifname, "lo");
@@ -246,7 +246,7 @@ static void client_killed__slot_and_counters(void **state)
 	uint32_t next = o.slot[ch.slot]->qpn_next;
 	child_end(&ch, true);
 	await_free(&o, ch.slot);
-	assert_false(o.host->is_taken[ch.slot]);
+	assert_int_equal(o.host->taken[ch.slot], VB_SLOT_VACANT);
 	assert_int_equal(total_packets(&o), before + 1000);
 	assert_int_equal(o.slot[ch.slot]->qpn_next, next);
 	struct vb_broker_client c = client_connect();
@@ -340,7 +340,7 @@ static void broker_killed__observer_comes_first(void **state)
 	broker_kill(&c);
 	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
 	assert_int_not_equal(o.host->broker_pid, old);
-	assert_false(o.host->is_taken[c.slot]);
+	assert_int_equal(o.host->taken[c.slot], VB_SLOT_NEW);
 	await_broker(&c, 1, old);
 	struct pollfd p = {.fd = o.sock, .events = POLLIN};
 
@@ -348,7 +348,7 @@ static void broker_killed__observer_comes_first(void **state)
 	assert_int_equal(vb_broker_observe_check(&o), -ECONNRESET);
 	vb_broker_observe_end(&o);
 	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
-	assert_true(o.host->is_taken[c.slot]);
+	assert_int_equal(o.host->taken[c.slot], VB_SLOT_TAKEN);
 	vb_broker_observe_end(&o);
 	vb_broker_disconnect(&c);
 }

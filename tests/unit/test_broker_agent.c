@@ -41,6 +41,7 @@ static int setup(void **state)
 	slots.host = &host->host;
 	slots.slot[SLOT].shm = calloc(1, sizeof *slots.slot[SLOT].shm);
 	slots.group.cnt = SLOT + 1;
+	slots.slot[SLOT].is_used = true;
 	slots.slot[SLOT].shm->pid = (uint32_t)getpid();
 	now = vb_clock_now();
 	path = (struct vb_path){.port = 1};
@@ -374,26 +375,28 @@ static void qp__of_any_slot(void **state)
 	(void)state;
 	entry->qpn = 0;
 	for (int i = 0; i < 2; i++) {
+		uint32_t qpn = vb_slot_qpn_base(slot[i]) + vb_slot_qpn_stride(slot[i]);
 		struct vb_slot_shm *shm = calloc(1, sizeof *shm);
 
 		assert_non_null(shm);
 		slots.group.cnt = slot[i] + 1;
 		slots.slot[slot[i]].shm = shm;
+		slots.slot[slot[i]].is_used = true;
 		shm->pid = (uint32_t)getpid();
-		shm->qp_entry[VB_QP_ENTRIES - 1] = (struct vb_qp_entry){.qpn = 0x100u + slot[i],
+		shm->qp_entry[VB_QP_ENTRIES - 1] = (struct vb_qp_entry){.qpn = qpn,
 									.dest_qpn = PEER,
 									.state = VB_QPS_RTS,
 									.type = VB_QPT_RC,
 									.at = now,
 									.dgid = path.sgid};
-		assert_int_equal(answer_to(PEER, 7).is_qpn, 0x100u + slot[i]);
+		assert_int_equal(answer_to(PEER, 7).is_qpn, qpn);
 		slots.group.cnt = slot[i];
 		expect_nothing(PEER, 7);
 		slots.slot[slot[i]].shm = NULL;
 		free(shm);
 	}
 	/* Of a slot that was never used nothing is known, nor of the numbers of no slot. */
-	expect_nothing(PEER, 0x100u + VB_SLOT_LAST);
+	expect_nothing(PEER, vb_slot_qpn_base(VB_SLOT_LAST) + 3 * vb_slot_qpn_stride(VB_SLOT_LAST));
 }
 
 /* A QP that has ended, or is in RESET, is told of for so long; one that lives for ever. */

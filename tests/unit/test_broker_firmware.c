@@ -229,7 +229,7 @@ static void keep__needs_the_port(void **state)
 
 	(void)state;
 	vb_group_init(&other);
-	assert_int_equal(vb_group_grow(&other), 0);
+	assert_int_equal(vb_group_grow(&other, 1), 0);
 	vb_broker_msg_init(&m, VB_BROKER_KEEP);
 	m.slot = 1;
 	m.cnt = 2;

@@ -358,7 +358,7 @@ static void broker_killed__with_a_client_that_is_forgotten(void **state)
 	o = observe();
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	await_slot(&o, ch.slot, 0);
-	assert_false(o.host->is_taken[ch.slot]);
+	assert_int_equal(o.host->taken[ch.slot], VB_SLOT_VACANT);
 	vb_broker_observe_end(&o);
 	vb_broker_disconnect(&c);
 }

@@ -224,32 +224,32 @@ static void observe__before_anybody_has_the_adapter(void **state)
 	vb_broker_observe_end(&o);
 }
 
-/* A broker that has no time for anybody lets 128 wait, and turns none away. */
+/* A broker that has no time for anybody lets 512 wait, and turns none away. */
 static void listen__lets_many_wait(void **state)
 {
 	struct vb_broker_client c = client_connect();
 	pid_t pid = (pid_t)c.host->broker_pid;
 	struct sockaddr_un a;
 	socklen_t len = vb_broker_address(&a, geteuid());
-	static int fd[200];
+	static int fd[700];
 	int cnt = 0;
 
 	(void)state;
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	while (status_of(pid, "State")[0] != 'T')
 		(void)poll(NULL, 0, 1);
-	for (; cnt < 200; cnt++) {
+	for (; cnt < 700; cnt++) {
 		fd[cnt] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		assert_true(fd[cnt] >= 0);
 		if (connect(fd[cnt], (struct sockaddr *)&a, len))
 			break;
 	}
-	assert_true(cnt < 200);
+	assert_true(cnt < 700);
 	assert_int_equal(errno, EAGAIN);
 	for (int i = 0; i <= cnt; i++)
 		close(fd[i]);
 	assert_int_equal(kill(pid, SIGCONT), 0);
-	assert_true(cnt >= 128);
+	assert_true(cnt >= 512);
 	vb_broker_disconnect(&c);
 }
 

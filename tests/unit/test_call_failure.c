@@ -107,7 +107,7 @@ static int group_make(void)
 
 	vb_group_init(&group);
 	for (int i = 0; i < 2 && !rc; i++)
-		rc = vb_group_grow(&group);
+		rc = vb_group_grow(&group, 1);
 	return rc;
 }
 

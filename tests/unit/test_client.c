@@ -119,7 +119,7 @@ static void question__to_a_broker_that_has_ended(void **state)
 }
 
 /* Sends an answer with slots @slot, @fd_cnt descriptors, and @more behind it. */
-static void slots_send(const uint8_t slot[2], uint32_t fd_cnt, uint32_t more)
+static void slots_send(const uint16_t slot[2], uint32_t fd_cnt, uint32_t more)
 {
 	struct vb_fds fds = {.cnt = fd_cnt};
 	struct vb_broker_msg m;
@@ -127,7 +127,7 @@ static void slots_send(const uint8_t slot[2], uint32_t fd_cnt, uint32_t more)
 	vb_broker_msg_init(&m, VB_BROKER_SLOTS);
 	m.cnt = 2;
 	m.more = more;
-	memcpy(m.slots, slot, 2);
+	memcpy(m.slots, slot, 2 * sizeof *slot);
 	for (uint32_t i = 0; i < fd_cnt; i++)
 		fds.fd[i] = vb_memory_create(VB_MEMORY_SLOT, sizeof(struct vb_slot_shm));
 	assert_int_equal(vb_fds_send(pair[1], &m, sizeof m, &fds), 0);
@@ -143,18 +143,18 @@ static void slots__come_with_their_memory(void **state)
 	struct vb_broker_msg m;
 
 	(void)state;
-	slots_send((const uint8_t[]){2, 3}, 2, 1);
-	slots_send((const uint8_t[]){3, 254}, 2, 0);
+	slots_send((const uint16_t[]){2, 3}, 2, 1);
+	slots_send((const uint16_t[]){3, 254}, 2, 0);
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	assert_true(o.slot[2] && o.slot[3] && o.slot[254] && !o.slot[4]);
 	had = o.slot[3];
-	slots_send((const uint8_t[]){3, 4}, 2, 0);
+	slots_send((const uint16_t[]){3, 4}, 2, 0);
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	assert_ptr_equal(o.slot[3], had);
 	assert_non_null(o.slot[4]);
-	slots_send((const uint8_t[]){5, 6}, 1, 0);
+	slots_send((const uint16_t[]){5, 6}, 1, 0);
 	assert_int_equal(vb_broker_observe_slots(&o), -EPROTO);
-	slots_send((const uint8_t[]){5, 6}, 3, 0);
+	slots_send((const uint16_t[]){5, 6}, 3, 0);
 	assert_int_equal(vb_broker_observe_slots(&o), -EPROTO);
 	vb_broker_msg_init(&m, VB_BROKER_DONE);
 	assert_int_equal(vb_fds_send(pair[1], &m, sizeof m, NULL), 0);
@@ -525,7 +525,7 @@ static void observe_end__leaves_nothing(void **state)
 	assert_int_equal(vb_memory_map(fd, sizeof(struct vb_host_memory), false, &p), 0);
 	close(fd);
 	o.host = p;
-	slots_send((const uint8_t[]){2, 254}, 2, 0);
+	slots_send((const uint16_t[]){2, 254}, 2, 0);
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	assert_int_equal(mappings_of("verbena-"), mapped + 3);
 	vb_broker_observe_end(&o);

@@ -78,6 +78,7 @@ static int setup(void **state)
 					     .served = 7,
 					     .carried_out = 7};
 		b.conn_cnt++;
+		b.conn_end = i + 1;
 		page_fd[i] = vb_broker_page_open(&b, &b.conn[i]);
 		assert_true(page_fd[i] >= 0);
 		assert_int_equal(vb_memory_map(page_fd[i], VB_CM_PAGE_BYTES, true, &p), 0);

@@ -242,7 +242,7 @@ static struct vb_xrcd *domain_begin(void)
 	env_close(&env);
 	env_config(&env);
 	env.cfg.qpn_base = OWN;
-	env.cfg.qpn_stride = VB_SLOT_CNT;
+	env.cfg.qpn_stride = 256;
 	env.cfg.xrc_send = count_question;
 	env_open(&env, 16);
 	engine.hca = env.hca;

@@ -34,7 +34,7 @@ static void node_open(struct node *n, uint32_t slot)
 	memset(n, 0, sizeof *n);
 	env_config(&n->env);
 	n->env.cfg.qpn_base = slot;
-	n->env.cfg.qpn_stride = VB_SLOT_CNT;
+	n->env.cfg.qpn_stride = 256;
 	env_open(&n->env, 256);
 	n->engine.hca = n->env.hca;
 	n->engine.broker.slot = slot;
@@ -240,12 +240,12 @@ static void keep__only_for_other_processes(void **state)
 	struct datagram d;
 
 	(void)state;
-	memory.mailbox[1].token = memory.mailbox[255].token = memory.mailbox[0].token =
+	memory.mailbox[1].token = memory.mailbox[VB_SLOT_CNT - 1].token = memory.mailbox[0].token =
 	    memory.mailbox[HERE].token;
 	datagram_keep(0x700u + HERE, 8, 0);
 	datagram_keep(0x700u, 8, 0);
 	datagram_keep(1, 8, 0);
-	datagram_keep(0x7ff, 8, 0);
+	datagram_keep(0x1fff, 8, 0);
 	datagram_keep(VB_QPN_MULTICAST, 8, 0);
 	datagram_make(&d, 0x700u + THERE, 8, 0);
 	d.path.dlid = 7;

@@ -33,7 +33,7 @@ static void open__sizes_and_numbers(void **state)
 	assert_int_equal(cfg->gso_bytes,
 			 e->flow.gso < e->link->batch_max ? e->flow.gso : e->link->batch_max);
 	assert_int_equal(cfg->qpn_base, VB_SLOT_FIRST);
-	assert_int_equal(cfg->qpn_stride, VB_SLOT_CNT);
+	assert_int_equal(cfg->qpn_stride, 256);
 	assert_int_equal(cfg->qpn_first, 99);
 	assert_int_equal(cfg->port_cnt, VB_DEVICES_MAX);
 	assert_true(vb_engine_is_alive(e));

@@ -500,7 +500,7 @@ static void mail__asks_again(void **state)
 
 	(void)state;
 	env.cfg.qpn_base = 2;
-	env.cfg.qpn_stride = VB_SLOT_CNT;
+	env.cfg.qpn_stride = 256;
 	mail_open();
 	env_close(&env);
 	env.cfg.xrc_send = lose_two_questions;

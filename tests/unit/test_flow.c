@@ -192,7 +192,7 @@ static void engine_begin(const struct vb_flow_limits *limits)
 	vb_addr_build(&e.addr, &e.devices);
 	e.broker.flow = flow;
 	e.broker.host = &host;
-	host.is_taken[5] = true;
+	host.taken[5] = VB_SLOT_TAKEN;
 	e.flow = *limits;
 }
 
@@ -415,7 +415,7 @@ static void unanswered__not_where_nobody_is(void **state)
 	e.flow_own[5].last = vb_flow_sending(&flow[5], 200000);
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	assert_true(vb_engine_unanswered(&e, &here, 0x105, now));
-	host.is_taken[5] = false;
+	host.taken[5] = VB_SLOT_VACANT;
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), UINT32_MAX);
 	assert_false(vb_engine_unanswered(&e, &here, 0x105, now));
 }

@@ -27,7 +27,7 @@ static void backlog_begin(uint64_t bytes)
 	vb_addr_build(&e.addr, &e.devices);
 	e.broker.flow = flow;
 	e.broker.host = &host;
-	host.is_taken[5] = true;
+	host.taken[5] = VB_SLOT_TAKEN;
 	e.flow = limits;
 	e.watch[5].since = VB_SEC;
 	flow[5].sent = bytes;
@@ -116,7 +116,7 @@ static void room__of_one_slot_and_another(void **state)
 {
 	(void)state;
 	backlog_begin(150000);
-	host.is_taken[6] = true;
+	host.taken[6] = VB_SLOT_TAKEN;
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x106, VB_SEC), 100000);
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, VB_SEC), 0);
 	e.flow_own[5].last = 1;
@@ -134,7 +134,7 @@ static void home__in_a_fabric(void **state)
 	e.broker.fabric = (struct vb_ib_link_config *)(void *)&e; /* there is one: not looked at */
 	assert_true(vb_home_is_here(vb_engine_find_home(&e, &far)));
 	assert_int_equal(vb_engine_rx_credit(&e, &far, 0x105, VB_SEC), 0);
-	host.is_taken[5] = false; /* another host's slots */
+	host.taken[5] = VB_SLOT_VACANT; /* another host's slots */
 	assert_int_equal(vb_engine_rx_credit(&e, &far, 0x105, VB_SEC), 0);
 	assert_int_equal(vb_engine_size_flow(&e, -1), UINT32_MAX);
 	e.broker.fabric = NULL;

@@ -33,7 +33,7 @@ static void quiet__one_socket_takes_groups(void **state)
 	(void)state;
 	vb_group_init(&g);
 	for (uint32_t i = 0; i < 3; i++) {
-		assert_int_equal(vb_group_grow(&g), 0);
+		assert_int_equal(vb_group_grow(&g, 1), 0);
 		assert_int_equal(takes_groups(g.fd[i]), i == 0);
 	}
 	vb_group_open(&g, 2);
@@ -145,7 +145,7 @@ static void quiet__drops_all_that_came(void **state)
 	(void)state;
 	vb_group_init(&g);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(vb_group_grow(&g), 0);
+		assert_int_equal(vb_group_grow(&g, 1), 0);
 	for (int again = 0; again < 2; again++) {
 		vb_group_open(&g, 2);
 		for (int i = 0; i < 5; i++)
@@ -179,7 +179,7 @@ static void open__without_the_privilege(void **state)
 	(void)state;
 	vb_group_init(&g);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(vb_group_grow(&g), 0);
+		assert_int_equal(vb_group_grow(&g, 1), 0);
 	pid = fork();
 	if (pid == 0) {
 		int quiet = receive_buffer(g.fd[2]);
@@ -414,7 +414,7 @@ static void probe__port_is_taken(void **state)
 
 	(void)state;
 	vb_group_init(&g);
-	assert_int_equal(vb_group_grow(&g), 0);
+	assert_int_equal(vb_group_grow(&g, 1), 0);
 	before = descriptors_of(getpid());
 	assert_int_equal(vb_group_probe(), -EADDRINUSE);
 	assert_int_equal(vb_slots_init(&slots), 0);

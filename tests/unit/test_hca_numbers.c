@@ -73,7 +73,7 @@ static void migration__numbers(void **state)
 {
 	(void)state;
 	assert_int_equal(VB_XRC_MAGIC, 0x56425852);
-	assert_int_equal(VB_XRC_PEERS, 256);
+	assert_int_equal(VB_XRC_PEERS, 4224);
 	assert_int_equal(VB_XRC_POOL, 1024);
 	assert_int_equal(VB_XRC_KEPT_MAX, 512);
 	assert_int_equal(VB_XRC_MSG_MAX, 12288);

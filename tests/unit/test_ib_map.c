@@ -3,10 +3,10 @@
  * The memory that a fabric shares with the programs at its nodes: where its parts lie, what adding
  * up does beside a program, and the groups that a program's port listens to. link/ib/map.h
  */
+#include "base/slot.h"
 #include "cmocka_env.h"
 #include "link/ib/ib.h"
 #include "link/ib/route.h"
-#include "link/slot.h"
 #include "wire/ib/lrh.h"
 
 #include <errno.h>
@@ -340,7 +340,7 @@ static void send__to_special_qps(void **state)
 
 	(void)state;
 	_Static_assert(VB_SLOT_FIRST > 1, "programs get no slot of them");
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_IB_SLOT_LAST; k++)
 		process_at(k, 1, false);
 	for (uint8_t qp = 0; qp <= VB_SLOT_FIRST; qp++) {
 		b = *three_packets(&path);

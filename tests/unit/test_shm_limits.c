@@ -187,7 +187,7 @@ static void endpoints__pass_over_what_is_none(void **state)
 		;
 	vb_wakeup_notify(from, token, VB_WAKEUP_WAKE, 7, at, -1);
 	assert_true(vb_wakeup_take(fd, &got, &mem_fd));
-	got.slot = 256;
+	got.slot = VB_SLOT_CNT;
 	assert_int_equal(vb_wakeup_send(from, token, &(struct iovec){&got, sizeof got}, 1), 0);
 	assert_false(vb_wakeup_take(fd, &got, &mem_fd));
 	close(from);

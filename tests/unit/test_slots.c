@@ -64,8 +64,8 @@ static void init__says_what_it_is(void **state)
 	assert_int_equal(s->pid, 4711);
 	assert_string_equal(s->comm, "program");
 	assert_true(s->qpn_next <= 0xffff);
-	assert_int_equal(slots.host->is_taken[VB_SLOT_FIRST], 1);
-	assert_int_equal(slots.host->is_taken[VB_SLOT_GSI], 0);
+	assert_int_equal(slots.host->taken[VB_SLOT_FIRST], VB_SLOT_TAKEN);
+	assert_int_equal(slots.host->taken[VB_SLOT_GSI], VB_SLOT_NEW);
 	/* Slot 0 has a socket alone. */
 	assert_null(slots.slot[0].shm);
 	assert_int_equal(slots.slot[0].mem_fd, -1);
@@ -83,7 +83,7 @@ static void take__the_lowest_free_one(void **state)
 		assert_int_equal(vb_slots_take(&slots, 1 + i, "p"), VB_SLOT_FIRST + i);
 	vb_slots_release(&slots, VB_SLOT_FIRST + 2);
 	vb_slots_release(&slots, VB_SLOT_FIRST + 1);
-	assert_int_equal(slots.host->is_taken[VB_SLOT_FIRST + 1], 0);
+	assert_int_equal(slots.host->taken[VB_SLOT_FIRST + 1], VB_SLOT_VACANT);
 	assert_int_equal(vb_slots_take(&slots, 7, "p"), VB_SLOT_FIRST + 1);
 	assert_int_equal(vb_slots_take(&slots, 8, "p"), VB_SLOT_FIRST + 2);
 	assert_int_equal(vb_slots_take(&slots, 9, "p"), VB_SLOT_FIRST + 4);
@@ -136,7 +136,7 @@ static void release__gives_everything_back(void **state)
 		assert_true(memory()->wakeup[s->slot].token == 0);
 		assert_true(memory()->mailbox[s->slot].token == 0);
 		assert_false(slots.slot[s->slot].is_taken);
-		assert_int_equal(slots.host->is_taken[s->slot], 0);
+		assert_int_equal(slots.host->taken[s->slot], VB_SLOT_VACANT);
 		assert_ptr_equal(taken("next"), s);
 	}
 }
@@ -290,9 +290,9 @@ static void adopt__goes_on_with_them(void **state)
 	vb_slots_release(&slots, a->slot);
 	/* Half of a change, and a table that says the opposite. */
 	slots.host->seq |= 1;
-	slots.host->is_taken[a->slot] = 1;
-	slots.host->is_taken[b->slot] = 0;
-	slots.host->is_taken[200] = 1;
+	slots.host->taken[a->slot] = VB_SLOT_TAKEN;
+	slots.host->taken[b->slot] = VB_SLOT_NEW;
+	slots.host->taken[200] = VB_SLOT_TAKEN;
 	assert_int_equal(vb_fd_store_walk(slots.fd_store, put_again, &store), 0);
 	assert_int_equal(vb_slots_init(&next), 0);
 	next.capture = true;
@@ -300,9 +300,9 @@ static void adopt__goes_on_with_them(void **state)
 	assert_int_equal(next.host->broker_pid, getpid());
 	assert_int_equal(next.host->seq % 2, 0);
 	assert_int_equal(next.group.cnt, slots.group.cnt);
-	assert_int_equal(next.host->is_taken[a->slot], 0);
-	assert_int_equal(next.host->is_taken[b->slot], 1);
-	assert_int_equal(next.host->is_taken[200], 0);
+	assert_int_equal(next.host->taken[a->slot], VB_SLOT_VACANT);
+	assert_int_equal(next.host->taken[b->slot], VB_SLOT_TAKEN);
+	assert_int_equal(next.host->taken[200], VB_SLOT_NEW);
 	assert_false(next.slot[a->slot].is_taken);
 	assert_true(next.slot[b->slot].is_taken);
 	assert_int_equal(next.slot[b->slot].qpn_start, 0x1234);
@@ -349,7 +349,7 @@ static void group__takes_over_its_own_alone(void **state)
 	assert_int_equal(g.fd[0], fd);
 	g.cnt = VB_SLOT_CNT;
 	assert_int_equal(vb_group_adopt(&g, fd), -EINVAL);
-	assert_int_equal(vb_group_grow(&g), -ENOSPC);
+	assert_int_equal(vb_group_grow(&g, 1), -ENOSPC);
 	assert_int_equal(g.cnt, VB_SLOT_CNT);
 	g.cnt = 1;
 	vb_group_close(&g);
@@ -408,7 +408,7 @@ static void group__without_ipv6(void **state)
 		if (!deny_call(SYS_socket, 0, 8, EAFNOSUPPORT))
 			_exit(77);
 		vb_group_init(&g);
-		if (vb_group_probe() || vb_group_grow(&g) || vb_group_grow(&g) ||
+		if (vb_group_probe() || vb_group_grow(&g, 1) || vb_group_grow(&g, 1) ||
 		    getsockname(g.fd[1], (struct sockaddr *)&a, &len))
 			_exit(1);
 		_exit(a.ss_family == AF_INET &&

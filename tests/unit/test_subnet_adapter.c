@@ -54,7 +54,7 @@ static void slots__are_of_a_program(void **state)
 	assert_int_equal(routes_of(a.slot)->node, HOST_A);
 	assert_int_equal(routes_of(b.slot)->node, HOST_B);
 	assert_int_equal(routes_of(VB_SLOT_FIRST + 2)->node, VB_IB_NOWHERE);
-	assert_int_equal(routes_of(VB_SLOT_CNT - 1)->node, VB_IB_NOWHERE);
+	assert_int_equal(routes_of(VB_IB_SLOTS - 1)->node, VB_IB_NOWHERE);
 	assert_int_equal(fabric->adapter->taken_cnt, 2);
 	assert_true(fabric->adapter->due != VB_NEVER);
 	program_end(&a);
@@ -137,12 +137,12 @@ static void slots__run_out(void **state)
 	struct vb_fds fds = {.cnt = 0};
 
 	(void)state;
-	for (uint32_t k = VB_SLOT_FIRST + 1; k <= VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST + 1; k <= VB_IB_SLOT_LAST; k++)
 		fabric->adapter->slot[k].owner = c;
 	assert_int_equal(vb_subnet_slot_take(fabric, &other, &answer, &fds), -ENOSPC);
 	assert_non_null(strstr(answer.text, "all 253 slots"));
 	assert_int_equal(fds.cnt, 0);
-	for (uint32_t k = VB_SLOT_FIRST + 1; k <= VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST + 1; k <= VB_IB_SLOT_LAST; k++)
 		fabric->adapter->slot[k].owner = NULL;
 	program_end(&p);
 }

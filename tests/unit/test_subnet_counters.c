@@ -168,13 +168,14 @@ static void counts__are_of_all_programs_and_all_ports(void **state)
 	uint64_t before = link_of(HOST_B, 2)->counters.rcv_packets;
 
 	(void)state;
-	for (uint32_t k = VB_SLOT_FIRST + 1; k < VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST + 1; k < VB_IB_SLOT_LAST; k++)
 		a->slot[k].owner = &taken;
 	last = adapter_at("H-B");
-	for (uint32_t k = VB_SLOT_FIRST + 1; k < VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST + 1; k < VB_IB_SLOT_LAST; k++)
 		a->slot[k].owner = NULL;
-	assert_int_equal(answer.token, VB_SLOT_LAST);
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k += VB_SLOT_LAST - VB_SLOT_FIRST) {
+	assert_int_equal(answer.token, VB_IB_SLOT_LAST);
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_IB_SLOT_LAST;
+	     k += VB_IB_SLOT_LAST - VB_SLOT_FIRST) {
 		struct vb_ib_routes *r = vb_ib_map_routes(a->map, k);
 
 		r->route[0] = (struct vb_ib_route){.fate = VB_IB_ARRIVES,
@@ -190,9 +191,9 @@ static void counts__are_of_all_programs_and_all_ports(void **state)
 	assert_int_equal(link_of(HOST_B, 2)->counters.rcv_data, 60);
 	assert_int_equal(link_of(HOST_A, 1)->counters.xmit_data, 7);
 	/* Packets that a process sent before it ended count as well, though it had its lock. */
-	vb_ib_route_count(vb_ib_map_routes(a->map, VB_SLOT_LAST),
-			  &vb_ib_map_routes(a->map, VB_SLOT_LAST)->route[0], 1, 10);
-	vb_ib_map_routes(a->map, VB_SLOT_LAST)->lock = 1;
+	vb_ib_route_count(vb_ib_map_routes(a->map, VB_IB_SLOT_LAST),
+			  &vb_ib_map_routes(a->map, VB_IB_SLOT_LAST)->route[0], 1, 10);
+	vb_ib_map_routes(a->map, VB_IB_SLOT_LAST)->lock = 1;
 	close(last);
 	fabric_turn();
 	a->due = 0;

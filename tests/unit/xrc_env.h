@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Four adapters of one host as four processes have them: an initiator, the owner of its target, and
- * two more with SRQs in the same domain. Packets are steered by the low byte of the QPN, messages
+ * two more with SRQs in the same domain. Packets are steered by the QPN (base/slot.h), messages
  * go through queues that may be full, and any of the four may be gone.
  */
 #ifndef VB_TESTS_UNIT_XRC_ENV_H
@@ -14,7 +14,7 @@
 
 enum { INI, OWNER, LEFT, RIGHT, HOSTS };
 
-#define FIRST_SLOT 2u
+#define FIRST_SLOT (VB_SLOT_WIDE - 2u) /* two are wide, two are narrow */
 #define QUEUE 64
 #define CELL 512u /* bytes of memory for one message */
 
@@ -67,8 +67,8 @@ static inline void host_open(uint32_t i)
 	struct env *e = &w.env[i];
 
 	env_config(e);
-	e->cfg.qpn_base = FIRST_SLOT + i;
-	e->cfg.qpn_stride = 256;
+	e->cfg.qpn_base = vb_slot_qpn_base(FIRST_SLOT + i);
+	e->cfg.qpn_stride = vb_slot_qpn_stride(FIRST_SLOT + i);
 	e->cfg.qpn_first = 1;
 	e->cfg.xrc_send = world_send;
 	e->cfg.xrc_ctx = e;
@@ -152,7 +152,7 @@ static inline void packet_move(const struct vb_tx *tx, vb_time now)
 	}
 	memset(pkt + len, 0, tx->pad);
 	len += tx->pad;
-	to = (vb_hdr_dqpn(pkt) & 0xff) - FIRST_SLOT;
+	to = vb_slot_of_qpn(vb_hdr_dqpn(pkt)) - FIRST_SLOT;
 	/* The state in a hostile message may name a requester that is nowhere. */
 	if (to >= HOSTS || w.gone[to] || vb_rng_below(&w.rng, 100) < w.loss)
 		return;

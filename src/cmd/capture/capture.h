@@ -7,10 +7,10 @@
 #ifndef VB_CMD_CAPTURE_CAPTURE_H
 #define VB_CMD_CAPTURE_CAPTURE_H
 
+#include "base/slot.h"
 #include "cmd/capture/page.h"
 #include "cmd/cmd.h"
 #include "export/pcapng.h"
-#include "link/slot.h"
 #include "node/client/ring_reader.h"
 
 #include <stdio.h>

@@ -70,7 +70,7 @@ static const struct vb_capture_ring *slot_ring(const struct vb_capture *c, uint3
 	(void)c;
 	if (k == VB_SLOT_GSI)
 		return fabric.o.ring;
-	return fabric.o.slot[k] ? &fabric.o.slot[k]->capture : NULL;
+	return k < VB_IB_SLOTS && fabric.o.slot[k] ? &fabric.o.slot[k]->capture : NULL;
 }
 
 static int turn_fabric(struct vb_capture *c, bool on)

@@ -7,6 +7,7 @@
 
 #include "cmd/explain/path.h"
 #include "cmd/json.h"
+#include "link/ib/map.h"
 #include "link/memory.h"
 #include "node/subnet/client.h"
 #include "wire/ib/hop.h"
@@ -53,6 +54,8 @@ static int slots_take(struct vb_broker_observer *o, struct vb_explain_nodes *n)
 		bool is_past = k >= VB_SLOT_CNT;
 		int rc;
 
+		if (!is_past && k > VB_IB_SLOT_LAST)
+			continue;
 		if (is_past && !vb_broker_past(o)->history[k - VB_SLOT_CNT].ended)
 			continue;
 		rc = number_ask(o->sock, VB_SUBNET_SLOT_SHOW, k, &answer, &fds);

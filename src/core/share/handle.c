@@ -4,17 +4,12 @@
 
 #include <errno.h>
 
-static uint32_t peer_of(const struct vb_hca *h, uint32_t number)
-{
-	return number % h->cfg.qpn_stride;
-}
-
 bool vb_xrc_is_elsewhere(const struct vb_xrcd *x, uint32_t qpn)
 {
 	const struct vb_hca *h = x->hca;
 
-	return h->cfg.xrc_send && x->name.ino && h->cfg.qpn_stride <= VB_XRC_PEERS && qpn &&
-	       peer_of(h, qpn) != peer_of(h, h->cfg.qpn_base);
+	return h->cfg.xrc_send && x->name.ino && qpn &&
+	       vb_slot_of_qpn(qpn) != vb_slot_of_qpn(h->cfg.qpn_base);
 }
 
 bool vb_qp_is_handle(const struct vb_qp *qp)
@@ -46,7 +41,7 @@ static int owner_tell(const struct vb_xrcd *x, uint32_t qpn, enum vb_xrc_kind ki
 {
 	struct vb_xrc_msg m = {.kind = kind, .qpn = qpn, .name = x->name};
 
-	return vb_xrc_send(x->hca, peer_of(x->hca, qpn), &m, NULL);
+	return vb_xrc_send(x->hca, vb_slot_of_qpn(qpn), &m, NULL);
 }
 
 /* The target is gone. */
@@ -101,7 +96,7 @@ void vb_xrc_ask_again(struct vb_xrc_ask *ask)
 
 	if (ask->err != -EINPROGRESS)
 		return;
-	err = vb_xrc_send(x->hca, peer_of(x->hca, ask->qpn), &m, &q);
+	err = vb_xrc_send(x->hca, vb_slot_of_qpn(ask->qpn), &m, &q);
 	if (err && err != -EAGAIN)
 		ask_fail(ask, vb_xrc_handle_find(x, ask->qpn));
 }
@@ -192,7 +187,7 @@ void vb_xrc_handle_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg
 	const struct vb_xrcd *x = vb_xrcd_find(h, &m->name);
 	struct vb_qp *qp = x ? vb_xrc_handle_find(x, m->qpn) : NULL;
 
-	if (peer_of(h, m->qpn) != peer)
+	if (vb_slot_of_qpn(m->qpn) != peer)
 		return;
 	if (m->kind == VB_XRC_STILL && !qp && !opening_find(h, m->qpn)) {
 		struct vb_xrc_msg to = *m;

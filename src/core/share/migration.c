@@ -13,14 +13,9 @@
 /* The fate of a packet: it is done with, or it has to wait. */
 enum fate { DONE, WAITS };
 
-static uint32_t peer_of(const struct vb_hca *h, uint32_t number)
-{
-	return number % h->cfg.qpn_stride;
-}
-
 static bool is_own(const struct vb_hca *h, uint32_t number)
 {
-	return peer_of(h, number) == peer_of(h, h->cfg.qpn_base);
+	return vb_slot_of_qpn(number) == vb_slot_of_qpn(h->cfg.qpn_base);
 }
 
 static void kept_drop(struct vb_xrc_migration *mig)
@@ -104,12 +99,12 @@ static enum fate packet_handle(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	uint32_t srqn = srqn_of(qp, hdr);
 
 	if (srqn && !is_own(h, srqn) && h->cfg.xrc_send && rx->len <= VB_XRC_PKT_MAX &&
-	    h->cfg.qpn_stride <= VB_XRC_PEERS && (mig || (mig = vb_xrc_migration_new(qp)))) {
+	    (mig || (mig = vb_xrc_migration_new(qp)))) {
 		if (vb_resp_owes(qp)) {
 			vb_xrc_later(mig);
 			return WAITS;
 		}
-		mig->peer = peer_of(h, srqn);
+		mig->peer = vb_slot_of_qpn(srqn);
 		mig->serial++;
 
 		int err = vb_xrc_say(mig, VB_XRC_MIGRATE, true, rx);
@@ -139,7 +134,7 @@ static enum fate hand_on(struct vb_qp *qp, const struct vb_hdr *hdr, const struc
 			 vb_time now)
 {
 	struct vb_xrc_migration *mig = qp->mig;
-	bool fits = vb_opcode_is_cnp(hdr->opcode) || peer_of(qp->hca, hdr->xrc_srqn) == mig->peer;
+	bool fits = vb_opcode_is_cnp(hdr->opcode) || vb_slot_of_qpn(hdr->xrc_srqn) == mig->peer;
 	int err;
 
 	if (mig->recall && mig->sent)

@@ -16,6 +16,7 @@
 #ifndef VB_CORE_SHARE_MIGRATION_H
 #define VB_CORE_SHARE_MIGRATION_H
 
+#include "base/slot.h"
 #include "core/xrc/xrc.h"
 
 enum vb_xrc_kind {
@@ -83,8 +84,8 @@ _Static_assert(sizeof(struct vb_xrc_msg) + sizeof(struct vb_xrc_state) +
 		   VB_XRC_MSG_MAX,
 	       "a state with all resources there can be, and a packet");
 
-/* HCAs that may share a domain: qpn_stride is not more. */
-#define VB_XRC_PEERS 256u
+/* HCAs that may share a domain: each has a process slot. */
+#define VB_XRC_PEERS VB_SLOT_CNT
 
 /* The events that a holder raises for its owner. */
 #define VB_XRC_EVENTS                                                                              \
@@ -114,7 +115,7 @@ struct vb_xrc_migration {
 	bool recall;      /* owner: a RECALL is due or sent; holder: it has come */
 	bool sent;        /* ... the former was sent */
 	bool is_busy;     /* holder: a packet has come since the last probe */
-	uint32_t peer;    /* modulo qpn_stride */
+	uint32_t peer;    /* its slot */
 	uint32_t serial;  /* of the last migration */
 	uint32_t owner_qpn;
 	uint32_t events; /* holder: raised since, bit (1 << enum vb_async) */

@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct vb_xrc_inquiry) % 8 == 0, "a message is a multiple 
 /* Another HCA that has the target open. */
 struct vb_xrc_opener {
 	struct vb_list link;
-	uint32_t peer;   /* modulo qpn_stride */
+	uint32_t peer;   /* its slot */
 	uint32_t events; /* it was not told them yet; bit (1 << enum vb_async) */
 	uint32_t serial; /* of what it has last set, 0: nothing... */
 	int32_t err;     /* ... and what became of that */

@@ -41,7 +41,7 @@ void vb_xrcd_shrink(struct vb_xrcd *x)
 		domain_free(x);
 }
 
-/* Numbers are spread as those of QPs are: the low byte tells the processes of a host apart. */
+/* Numbers are spread as those of QPs are: they tell the processes of a host apart. */
 static uint32_t srqn_of(const struct vb_hca *h, uint32_t k)
 {
 	return h->cfg.qpn_base + k * h->cfg.qpn_stride;

@@ -2,6 +2,7 @@
 /* Histories of QPs, see qp_history.h. Pure: it sits in the engine's event callback. */
 #include "explain/history/qp_history.h"
 
+#include "base/slot.h"
 #include "core/denial.h"
 #include "wire/hdr.h"
 
@@ -191,10 +192,9 @@ static bool is_used(const struct vb_qp_histories *s, uint32_t i)
 	return s->used[i / 64] >> i % 64 & 1;
 }
 
-/* QPNs of one process differ above the low byte; see vb_hca_config. */
 static uint32_t set_of(uint32_t qpn)
 {
-	return (qpn >> 8) % (VB_QP_HISTORIES / VB_QP_HISTORY_WAYS) * VB_QP_HISTORY_WAYS;
+	return vb_slot_qpn_index(qpn) % (VB_QP_HISTORIES / VB_QP_HISTORY_WAYS) * VB_QP_HISTORY_WAYS;
 }
 
 const struct vb_qp_history *vb_qp_histories_at(const struct vb_qp_histories *s, uint32_t i)

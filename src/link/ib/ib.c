@@ -16,7 +16,6 @@
 #define LRH_LEN 8
 #define GRH_LEN 40
 #define BTH_PKEY_AT 2
-#define BTH_DQPN_LOW 7
 #define MTU_FIRST 256u /* code 1; each next one is double */
 
 /* Ports of the processes that packets of one group reach, as bits of their numbers. */
@@ -117,7 +116,7 @@ static struct vb_ib_route *route_of(struct ib_link *s, const struct vb_tx *tx)
 static bool goes_with(const struct vb_ib_route *r, const struct vb_tx *a, const struct vb_tx *b)
 {
 	return a->path == b->path && r->key.mtu == 0 && mtu_code(b->payload_len) <= r->mtu &&
-	       a->hdr[BTH_DQPN_LOW] == b->hdr[BTH_DQPN_LOW] &&
+	       vb_slot_of_bth(a->hdr) == vb_slot_of_bth(b->hdr) &&
 	       memcmp(a->hdr + BTH_PKEY_AT, b->hdr + BTH_PKEY_AT, sizeof(uint16_t)) == 0;
 }
 
@@ -141,11 +140,20 @@ static void count_packets(struct ib_link *s, struct vb_ib_route *r, const struct
 	vb_ib_route_count(s->fabric.routes, r, cnt, words);
 }
 
+/* The slot of the QP that the packet names; 0, which no process has, where a fabric has no such
+ * slot. */
+static uint32_t slot_of_packet(const struct vb_tx *tx)
+{
+	uint32_t slot = vb_slot_of_bth(tx->hdr);
+
+	return slot < VB_IB_SLOTS ? slot : 0;
+}
+
 /* The QP that the packet names is at the port where it arrives. */
 static bool is_heard(const struct ib_link *s, const struct vb_ib_route *r, const struct vb_tx *tx)
 {
 	const struct vb_ib_map *m = s->fabric.map;
-	const struct vb_ib_routes *to = vb_ib_map_routes(m, tx->hdr[BTH_DQPN_LOW]);
+	const struct vb_ib_routes *to = vb_ib_map_routes(m, slot_of_packet(tx));
 
 	return r->fate == VB_IB_ARRIVES && r->at < m->port_cnt &&
 	       __atomic_load_n(&to->node, __ATOMIC_RELAXED) == vb_ib_map_ports(m)[r->at].node;
@@ -249,7 +257,7 @@ static uint32_t send_group(struct ib_link *s, const struct vb_tx_batch *b, uint3
 		for (uint8_t p = 0; ports; p++, ports >>= 1)
 			if (ports & 1)
 				vb_link_copy(s->link.lower, b, from, from + cnt,
-					     (struct vb_link_copy){(uint8_t)k, p}, now);
+					     (struct vb_link_copy){(uint16_t)k, p}, now);
 	}
 	for (uint32_t i = from; i < from + cnt; i++)
 		words += packet_words(&b->pkt[i]);

@@ -26,7 +26,8 @@
 #define VB_IB_MASK_WORDS 16u   /* of an entry: port @p is bit @p % 16 of word @p / 16 */
 #define VB_IB_HOPS_MAX 64u     /* a packet that goes around in a circle ends there; LNK-29 */
 #define VB_IB_SLS 16u
-#define VB_IB_SLOTS 256u         /* of processes, as in node/shared/shm.h */
+#define VB_IB_SLOTS 256u         /* of processes: the first ones of base/slot.h... */
+#define VB_IB_SLOT_LAST 254u     /* ... up to this one */
 #define VB_IB_CARRIER 1u         /* the slot of the fabric's process where it carries packets */
 #define VB_IB_ROUTES 512u        /* that a process remembers: a power of two */
 #define VB_IB_TREES 8u           /* of multicast, that a process remembers: a power of two */

@@ -41,7 +41,7 @@ bool vb_shm_carrier_has_packets(const struct vb_link *l, uint32_t i)
 	return vb_ring_has_packets(&s->source[i].ring);
 }
 
-uint8_t vb_shm_carrier_slot(const struct vb_link *l, uint32_t i)
+uint32_t vb_shm_carrier_slot(const struct vb_link *l, uint32_t i)
 {
 	const struct vb_shm *s = vb_shm_of_const(l);
 

@@ -23,7 +23,7 @@ bool vb_shm_carrier_has_news(const struct vb_link *l);
 bool vb_shm_carrier_has_packets(const struct vb_link *l, uint32_t i);
 
 /* The slot that ring @i is of. */
-uint8_t vb_shm_carrier_slot(const struct vb_link *l, uint32_t i);
+uint32_t vb_shm_carrier_slot(const struct vb_link *l, uint32_t i);
 /* The way of the next packet of ring @i. False: there is none. */
 bool vb_shm_carrier_look(struct vb_link *l, uint32_t i, struct vb_ring_way *way);
 /* That packet, but for its path. It stays until the next call, or until the ring is given back.

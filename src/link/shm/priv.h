@@ -12,7 +12,8 @@
 
 /* A process that packets are sent to. */
 struct vb_shm_peer {
-	uint64_t token;         /* of its wakeup endpoint when the ring was made; 0: none was */
+	uint64_t token;         /* of its wakeup endpoint when the ring was made; 0: none was, and
+				 * the rest says nothing */
 	struct vb_ring_tx ring; /* mem NULL: it could not be made, UDP stands in */
 	int unannounced;        /* -1; else the ring's descriptor: its wakeup endpoint was full */
 };
@@ -20,7 +21,7 @@ struct vb_shm_peer {
 /* A ring that packets come by. */
 struct vb_shm_source {
 	uint64_t token; /* of the sender's wakeup endpoint */
-	uint8_t slot;
+	uint16_t slot;
 	struct vb_ring_rx ring;
 };
 

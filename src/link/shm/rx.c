@@ -65,7 +65,7 @@ static void take_in(struct vb_shm *s, const struct vb_wakeup_msg *k, int fd)
 	    vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem))
 		return;
 	s->source[s->source_cnt++] =
-	    (struct vb_shm_source){.token = k->token, .slot = (uint8_t)k->slot, .ring.mem = mem};
+	    (struct vb_shm_source){.token = k->token, .slot = (uint16_t)k->slot, .ring.mem = mem};
 }
 
 /* A ring that was handed in comes by a message that has not been taken. */

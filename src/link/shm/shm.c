@@ -110,8 +110,6 @@ int vb_shm_open(struct vb_link **out, const struct vb_link_config *cfg)
 		s->link.window_max = VB_SHM_WINDOW_BYTES;
 	s->link.batch_max = 0; /* a packet in a ring costs the same wherever it stands */
 	s->cfg = *cfg;
-	for (uint32_t i = 0; i < VB_SHM_SLOTS; i++)
-		s->peer[i].unannounced = -1;
 	rc = open_fds(s);
 	if (rc) {
 		free(s);

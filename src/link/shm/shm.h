@@ -19,7 +19,7 @@
 /* The bytes in flight towards a peer that leave room for what others have under way to it. */
 #define VB_SHM_WINDOW_BYTES (VB_RING_BYTES / 2)
 
-#define VB_SHM_SLOTS 256u
+#define VB_SHM_SLOTS VB_SLOT_CNT
 
 /* @cfg->lower is a link that taps, @cfg->wakeup has VB_SHM_SLOTS wakeup endpoints. Returns 0 and
  * the link in *out, or a negative errno; then @cfg->lower is still the caller's. */

@@ -21,14 +21,15 @@
  */
 #define HOP_LIMIT 64
 #define UDP_SPORT 0xc000
-#define BTH_DQPN_LOW 7
 
 void vb_shm_peer_forget(struct vb_shm_peer *p)
 {
+	if (p->token == 0)
+		return;
 	vb_memory_unmap(p->ring.mem, VB_RING_MAP_BYTES);
 	if (p->unannounced >= 0)
 		close(p->unannounced);
-	*p = (struct vb_shm_peer){.unannounced = -1};
+	*p = (struct vb_shm_peer){.token = 0};
 }
 
 /* Hands the ring in. False: not yet. */
@@ -62,6 +63,7 @@ static void make_ring(struct vb_shm *s, uint32_t slot, uint64_t token, vb_time n
 
 	vb_shm_peer_forget(p);
 	p->token = token;
+	p->unannounced = -1;
 	p->ring.since = now;
 	fd = vb_memory_create(VB_MEMORY_RING, VB_RING_HEAD_BYTES + VB_RING_BYTES);
 	if (fd < 0)
@@ -92,7 +94,7 @@ static struct vb_shm_peer *peer_of(struct vb_shm *s, const struct vb_tx *tx, vb_
 {
 	if (!vb_link_is_here(&s->cfg, tx->path))
 		return NULL;
-	return peer_at(s, tx->hdr[BTH_DQPN_LOW], now);
+	return peer_at(s, vb_slot_of_bth(tx->hdr), now);
 }
 
 static void count_sent(struct vb_shm *s, const struct vb_tx *pkt, uint32_t n)
@@ -163,7 +165,7 @@ static uint32_t run_length(const struct vb_tx_batch *b, uint32_t from)
 	uint32_t n = 1;
 
 	while (from + n < b->cnt && b->pkt[from + n].path == first->path &&
-	       b->pkt[from + n].hdr[BTH_DQPN_LOW] == first->hdr[BTH_DQPN_LOW] &&
+	       vb_slot_of_bth(b->pkt[from + n].hdr) == vb_slot_of_bth(first->hdr) &&
 	       !(b->fate && b->fate[from + n].damage))
 		n++;
 	return n;
@@ -212,7 +214,7 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 			  uint32_t from, vb_time now)
 {
 	const struct vb_tx *pkt = &b->pkt[from];
-	struct dest d = dest_of(s, p, pkt->hdr[BTH_DQPN_LOW], pkt);
+	struct dest d = dest_of(s, p, vb_slot_of_bth(pkt->hdr), pkt);
 	uint32_t cnt = run_length(b, from), n;
 	bool is_lost;
 

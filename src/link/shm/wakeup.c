@@ -4,6 +4,7 @@
 #include "link/shm/wakeup.h"
 
 #include "base/prf.h"
+#include "base/slot.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -88,7 +89,7 @@ int vb_wakeup_open(uint64_t *token)
 }
 
 /* No cancellation points, as in udp/tx.c. */
-int vb_wakeup_notify(int fd, uint64_t token, enum vb_wakeup_kind kind, uint8_t slot,
+int vb_wakeup_notify(int fd, uint64_t token, enum vb_wakeup_kind kind, uint32_t slot,
 		     uint64_t own_token, int mem_fd)
 {
 	struct vb_wakeup_msg k = {
@@ -179,7 +180,7 @@ bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd)
 		if (n < 0)
 			return false;
 		/* A wakeup of anybody is taken: it has woken already. */
-		if (n == (long)sizeof *k && k->magic == WAKEUP_MAGIC && k->slot < 256 &&
+		if (n == (long)sizeof *k && k->magic == WAKEUP_MAGIC && k->slot < VB_SLOT_CNT &&
 		    (k->kind == VB_WAKEUP_WAKE || user == geteuid()))
 			return true;
 		if (*mem_fd >= 0)

@@ -58,7 +58,7 @@ int vb_wakeup_open(uint64_t *token);
  * its memory. Returns 0; -EAGAIN: there are many messages that have not been taken; -ECONNREFUSED:
  * nobody lives there.
  */
-int vb_wakeup_notify(int fd, uint64_t token, enum vb_wakeup_kind kind, uint8_t slot,
+int vb_wakeup_notify(int fd, uint64_t token, enum vb_wakeup_kind kind, uint32_t slot,
 		     uint64_t own_token, int mem_fd);
 
 /*

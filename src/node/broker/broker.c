@@ -34,7 +34,7 @@
 #define COUNTERS_NS VB_SEC
 #define DEVICES_NS (50 * VB_MSEC) /* a burst of notifications is one change */
 #define KEEPER_NS (2 * VB_SEC)
-#define BACKLOG 128
+#define BACKLOG 512 /* all programs of a host may start at once */
 #define EVENTS_MAX 64
 #define SINK_BATCH 64
 #define EXIT_OTHER_BROKER 3
@@ -215,7 +215,7 @@ static void look_after_keeper(struct vb_broker *b, vb_time now)
 	bool wanted = b->slots.fd_store >= 0 && !b->is_ending &&
 		      vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept;
 
-	for (uint32_t i = 0; i < VB_CONNS_MAX && b->keeper_cnt && !wanted; i++)
+	for (uint32_t i = 0; i < b->conn_end && b->keeper_cnt && !wanted; i++)
 		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_KEEPER)
 			vb_conn_end(b, i);
 	if (!wanted || b->keeper_cnt) {

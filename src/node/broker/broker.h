@@ -2,8 +2,8 @@
 /*
  * The broker: one small process per host (network namespace) and user, started on first use and
  * gone shortly after its last client. It owns the SO_REUSEPORT group on UDP port 4791 and hands out
- * its sockets, keeps the device table and the sysfs-like tree, and gives each client a slot: the
- * low byte of its QPNs.
+ * its sockets, keeps the device table and the sysfs-like tree, and gives each client a slot,
+ * which stands in its QPNs (base/slot.h).
  *
  * The socket is in the abstract namespace, "verbena/<uid>", so each network namespace is a host of
  * its own. Messages are struct vb_broker_msg over SOCK_SEQPACKET; descriptors travel with
@@ -46,7 +46,7 @@ struct vb_broker_client {
 	 * link's part of it (link/ib/ib.h), and the memory that processes at all of its nodes
 	 * share, with the five above but the bell. NULL: it is none. */
 	struct vb_ib_link_config *fabric;
-	uint8_t carrier; /* the slot of that process if it carries packets (link/link.h); else 0 */
+	uint16_t carrier; /* the slot of that process if it carries packets (link/link.h); else 0 */
 	void *common;
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */

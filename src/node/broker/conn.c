@@ -115,9 +115,13 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 	int slot = vb_slots_take(&b->slots, c->pid, c->comm);
 
 	if (slot == -ENOSPC) {
-		refuse_conn(
-		    b, c, slot,
-		    "all 253 slots of the adapter are taken; end one of the programs that use it");
+		char text[VB_BROKER_TEXT_MAX];
+
+		snprintf(
+		    text, sizeof text,
+		    "all %u slots of the adapter are taken; end one of the programs that use it",
+		    VB_SLOT_PROCESSES);
+		refuse_conn(b, c, slot, text);
 		return;
 	}
 	if (slot < 0) {
@@ -200,7 +204,7 @@ static void orphans_make(struct vb_broker *b)
 
 static void observers_end(struct vb_broker *b)
 {
-	for (uint32_t i = 0; i < VB_CONNS_MAX; i++)
+	for (uint32_t i = 0; i < b->conn_end; i++)
 		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_OBSERVER)
 			vb_conn_end(b, i);
 }
@@ -239,7 +243,7 @@ static void reattach_client(struct vb_broker *b, struct vb_conn *c, uint32_t slo
 		welcome_keeper(b, c);
 		return;
 	}
-	for (uint32_t i = 0; i < VB_CONNS_MAX; i++) {
+	for (uint32_t i = 0; i < b->conn_end; i++) {
 		struct vb_conn *o = &b->conn[i];
 
 		if (!o->in_use || o->kind != VB_CONN_ORPHAN || o->slot != slot || o->pid != c->pid)
@@ -304,7 +308,7 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 void vb_conn_retry(struct vb_broker *b, vb_time now)
 {
 	b->retry_due = VB_NEVER;
-	for (uint32_t i = 0; i < VB_CONNS_MAX; i++)
+	for (uint32_t i = 0; i < b->conn_end; i++)
 		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_WAITING)
 			(void)serve_client(b, &b->conn[i], now);
 }
@@ -319,8 +323,8 @@ static void send_slots(struct vb_broker *b, struct vb_conn *c)
 		vb_broker_msg_init(&m, VB_BROKER_SLOTS);
 		fds.cnt = 0;
 		for (; k < b->slots.group.cnt && m.cnt < VB_BROKER_SLOTS_MAX; k++)
-			if (b->slots.slot[k].shm) {
-				m.slots[m.cnt++] = (uint8_t)k;
+			if (vb_slots_is_used(&b->slots, k)) {
+				m.slots[m.cnt++] = (uint16_t)k;
 				fds.fd[fds.cnt++] = b->slots.slot[k].mem_fd;
 			}
 		m.more = k < b->slots.group.cnt;

@@ -11,11 +11,13 @@
 
 struct vb_conn *vb_conn_new(struct vb_broker *b, int sock, pid_t pid)
 {
-	for (int i = 0; i < VB_CONNS_MAX; i++) {
+	for (uint32_t i = 0; i < VB_CONNS_MAX; i++) {
 		struct vb_conn *c = &b->conn[i];
 
 		if (c->in_use)
 			continue;
+		if (i == b->conn_end)
+			b->conn_end++;
 		*c = (struct vb_conn){.in_use = true, .sock = sock, .pid = pid, .pidfd = -1};
 		if (sock >= 0)
 			b->conn_cnt++;
@@ -42,13 +44,15 @@ void vb_conn_close(struct vb_broker *b, struct vb_conn *c)
 	if (c->kind == VB_CONN_KEEPER)
 		b->keeper_cnt--;
 	memset(c, 0, sizeof *c);
+	while (b->conn_end && !b->conn[b->conn_end - 1].in_use)
+		b->conn_end--;
 }
 
 void vb_conns_capture(struct vb_broker *b)
 {
 	bool on = false;
 
-	for (int i = 0; i < VB_CONNS_MAX; i++)
+	for (uint32_t i = 0; i < b->conn_end; i++)
 		on |= b->conn[i].in_use && b->conn[i].capture;
 	if (on != b->slots.capture)
 		vb_slots_capture(&b->slots, on);
@@ -66,7 +70,7 @@ static void end_questions(struct vb_broker *b, uint32_t slot)
 {
 	struct vb_broker_msg m;
 
-	for (int i = 0; i < VB_CONNS_MAX; i++) {
+	for (uint32_t i = 0; i < b->conn_end; i++) {
 		struct vb_conn *c = &b->conn[i];
 
 		if (!c->in_use || c->asks.slot != slot)
@@ -100,7 +104,7 @@ void vb_conn_end(struct vb_broker *b, uint32_t index)
 
 struct vb_conn *vb_conn_of_slot(struct vb_broker *b, uint32_t slot)
 {
-	for (int i = 0; i < VB_CONNS_MAX; i++)
+	for (uint32_t i = 0; i < b->conn_end; i++)
 		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT &&
 		    b->conn[i].slot == slot)
 			return &b->conn[i];
@@ -113,7 +117,7 @@ void vb_broker_wake_clients(struct vb_broker *b)
 
 	vb_broker_cm_reload(b); /* QP1's engine is none of theirs */
 	vb_broker_msg_init(&m, VB_BROKER_DONE);
-	for (int i = 0; i < VB_CONNS_MAX; i++)
+	for (uint32_t i = 0; i < b->conn_end; i++)
 		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT)
 			(void)vb_conn_send(&b->conn[i], &m, NULL);
 }

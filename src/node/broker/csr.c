@@ -27,7 +27,7 @@ static int refuse_access(struct vb_broker_msg *m, uint32_t i, int status, const 
 
 static bool is_busy(const struct vb_broker *b, uint32_t device)
 {
-	for (int i = 0; i < VB_CONNS_MAX; i++)
+	for (uint32_t i = 0; i < b->conn_end; i++)
 		if (b->conn[i].in_use && b->conn[i].asks.slot && b->conn[i].asks.is_write &&
 		    b->conn[i].asks.device == device)
 			return true;
@@ -205,7 +205,7 @@ void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg 
 void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
 			  struct vb_broker_msg *m)
 {
-	for (int i = 0; i < VB_CONNS_MAX; i++) {
+	for (uint32_t i = 0; i < b->conn_end; i++) {
 		struct vb_conn *c = &b->conn[i];
 
 		if (!c->in_use || c->asks.slot != client->slot || c->asks.tag != m->csr.tag)

@@ -17,7 +17,8 @@
 #include "node/sysfs/sysfs.h"
 #include "node/umad/host.h"
 
-#define VB_CONNS_MAX 512
+/* Two of each process, with RDMA CM, and observers. */
+#define VB_CONNS_MAX (2 * VB_SLOT_CNT + 512)
 /* Pages of calls that are looked at; programs beyond say when there is one. */
 #define VB_BROKER_LOOKED_MAX 8
 
@@ -88,7 +89,8 @@ struct vb_broker {
 	vb_time counters_due; /* when the counter files are written again */
 	vb_time retry_due;    /* when WAITING connections are looked at again */
 	vb_time
-	    keeper_due; /* when a keeper is started; VB_NEVER: there is one, or none is wanted */
+	    keeper_due;    /* when a keeper is started; VB_NEVER: there is one, or none is wanted */
+	uint32_t conn_end; /* connections from here on are not in use */
 	uint32_t conn_cnt, client_cnt, keeper_cnt;
 	uint32_t tag; /* of the last request to a client */
 	struct vb_conn conn[VB_CONNS_MAX];

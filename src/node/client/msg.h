@@ -119,7 +119,7 @@ struct vb_broker_msg {
 	char text[VB_BROKER_TEXT_MAX];
 	uint32_t slot;
 	uint32_t cnt, more;
-	uint8_t slots[VB_BROKER_SLOTS_MAX];
+	uint16_t slots[VB_BROKER_SLOTS_MAX];
 	char comm[16]; /* of a client */
 	struct vb_broker_reg reg;
 	struct vb_broker_csr csr;

@@ -63,11 +63,12 @@ static int take_slots(struct vb_broker_observer *o, const struct vb_broker_msg *
 	if (m->op != VB_BROKER_SLOTS || m->cnt != fds->cnt)
 		return -EPROTO;
 	for (uint32_t i = 0; i < m->cnt; i++) {
-		uint8_t k = m->slots[i];
+		uint32_t k = m->slots[i];
 		void *p;
 
 		/* A slot keeps its memory from one owner to the next. */
-		if (!o->slot[k] && !vb_memory_map(fds->fd[i], sizeof *o->slot[k], false, &p))
+		if (k < VB_SLOT_CNT && !o->slot[k] &&
+		    !vb_memory_map(fds->fd[i], sizeof *o->slot[k], false, &p))
 			o->slot[k] = p;
 	}
 	return 0;

@@ -26,7 +26,7 @@ static void write_end(struct vb_explain_shm *x)
 static void note_state(struct vb_engine *e, uint32_t qpn, enum vb_qp_state to, vb_time now)
 {
 	struct vb_slot_shm *s = e->broker.shm;
-	struct vb_qp_entry *at = &s->qp_entry[(qpn >> 8) % VB_QP_ENTRIES];
+	struct vb_qp_entry *at = &s->qp_entry[vb_slot_qpn_index(qpn) % VB_QP_ENTRIES];
 	struct vb_qp_view v;
 
 	if (!vb_hca_view(e->hca, qpn, now, &v))

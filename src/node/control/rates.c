@@ -30,7 +30,7 @@ static void write_sample(struct vb_rates_shm *to, const struct vb_qp_sample *s)
 
 static void look_at_qp(struct vb_engine *e, uint32_t qpn, vb_time now)
 {
-	struct vb_rate_seen *seen = &e->rates.seen[(qpn >> 8) % VB_QP_ENTRIES];
+	struct vb_rate_seen *seen = &e->rates.seen[vb_slot_qpn_index(qpn) % VB_QP_ENTRIES];
 	struct vb_qp_sample s;
 	bool same;
 

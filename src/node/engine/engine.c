@@ -339,7 +339,7 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 	struct vb_link_config cfg = {
 	    .rx_fd = e->broker.rx_fd,
 	    .flow = e->broker.flow,
-	    .slot = (uint8_t)e->broker.slot,
+	    .slot = (uint16_t)e->broker.slot,
 	    .own = e->flow_own,
 	    .wakeup = e->broker.wakeup,
 	    .port_of = link_port_of,
@@ -379,8 +379,8 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 {
 	struct vb_hca_config cfg = {
 	    .limits = vb_limits_default,
-	    .qpn_base = e->broker.slot,
-	    .qpn_stride = VB_SLOT_CNT,
+	    .qpn_base = vb_slot_qpn_base(e->broker.slot),
+	    .qpn_stride = vb_slot_qpn_stride(e->broker.slot),
 	    .qpn_first = e->broker.shm->qpn_next,
 	    .port_cnt = VB_DEVICES_MAX,
 	    .peer_window_bytes = window,
@@ -399,6 +399,8 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .free = hca_free,
 	};
 
+	/* A narrow slot has fewer numbers. */
+	cfg.limits.qp = at_most(cfg.limits.qp, vb_slot_qpn_cnt(e->broker.slot));
 	if (getrandom(&cfg.seed, sizeof cfg.seed, 0) != (ssize_t)sizeof cfg.seed)
 		return -errno;
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)

@@ -117,7 +117,7 @@ void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid
 
 /*
  * For observers: numbers of live objects, kept in slot memory. The code that creates a QP also
- * stores (qpn >> 8) + 1 in qpn_next, where the slot's next owner starts.
+ * stores vb_slot_qpn_index() + 1 in qpn_next, where the slot's next owner starts.
  */
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
 /* Why the core refused the last call that it refused, in words, told once; empty: not known. Under

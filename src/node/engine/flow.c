@@ -64,7 +64,7 @@ uint16_t vb_engine_find_home(void *ctx, const struct vb_path *path)
 }
 
 /* True when what goes to @slot on @path goes to a process of this host. */
-static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t slot)
+static bool is_local(struct vb_engine *e, const struct vb_path *path, uint32_t slot)
 {
 	uint16_t home = path->home;
 
@@ -72,13 +72,13 @@ static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t sl
 		home = vb_engine_find_home(e, path);
 	return vb_home_is_here(home) &&
 	       (e->broker.fabric ||
-		__atomic_load_n(&e->broker.host->is_taken[slot], __ATOMIC_RELAXED));
+		__atomic_load_n(&e->broker.host->taken[slot], __ATOMIC_RELAXED) == VB_SLOT_TAKEN);
 }
 
 bool vb_engine_unanswered(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	struct vb_engine *e = ctx;
-	uint8_t slot = vb_slot_of_qpn(dqpn);
+	uint32_t slot = vb_slot_of_qpn(dqpn);
 	struct vb_flow_watch *w = &e->watch[slot];
 	uint64_t answered = __atomic_load_n(&e->broker.flow[slot].answered, __ATOMIC_RELAXED);
 
@@ -98,7 +98,7 @@ bool vb_engine_unanswered(void *ctx, const struct vb_path *path, uint32_t dqpn, 
 
 /* Where there are several senders, each has something of its own in the queue: its acknowledgement
  * is what tells when to look again, and so nobody has to be woken for what others have sent. */
-static uint32_t credit_among_others(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+static uint32_t credit_among_others(struct vb_engine *e, uint32_t slot, uint64_t backlog)
 {
 	struct vb_flow_watch *w = &e->watch[slot];
 	const struct vb_flow_own *own = &e->flow_own[slot];
@@ -121,7 +121,7 @@ static uint32_t credit_among_others(struct vb_engine *e, uint8_t slot, uint64_t 
  * Bytes that a socket with @backlog of them can take from this process; less than a packet of the
  * largest MTU is none. One sender alone keeps a receiver busy with what the caches hold.
  */
-static uint32_t rx_credit_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+static uint32_t rx_credit_of(struct vb_engine *e, uint32_t slot, uint64_t backlog)
 {
 	uint32_t alone = 0, among;
 
@@ -136,7 +136,7 @@ static uint32_t rx_credit_of(struct vb_engine *e, uint8_t slot, uint64_t backlog
 uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	struct vb_engine *e = ctx;
-	uint8_t slot = vb_slot_of_qpn(dqpn);
+	uint32_t slot = vb_slot_of_qpn(dqpn);
 	const struct vb_flow *f = &e->broker.flow[slot];
 	struct vb_flow_watch *w = &e->watch[slot];
 

@@ -171,7 +171,8 @@ struct vb_engine_mail {
 	vb_time due;      /* something waits, and is to be tried again */
 };
 
-/* The samples of QPs last written for pages with rates over time, by qpn >> 8 modulo the size. */
+/* The samples of QPs last written for pages with rates over time, by vb_slot_qpn_index() modulo the
+ * size. */
 struct vb_engine_rates {
 	vb_time due;   /* the next look */
 	bool has_cnps; /* somebody captures: each CNP is noted */

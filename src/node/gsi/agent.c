@@ -97,7 +97,7 @@ static struct vb_qp_entry entry_find(const struct vb_slots *s, const struct vb_g
 	struct vb_qp_entry best = {.qpn = 0};
 
 	for (uint32_t k = VB_SLOT_FIRST; k < s->group.cnt; k++) {
-		const struct vb_slot_shm *shm = s->slot[k].shm;
+		const struct vb_slot_shm *shm = vb_slots_is_used(s, k) ? s->slot[k].shm : NULL;
 
 		for (uint32_t i = 0; shm && i < VB_QP_ENTRIES; i++) {
 			if (__atomic_load_n(&shm->qp_entry[i].dest_qpn, __ATOMIC_RELAXED) != qpn)
@@ -173,7 +173,7 @@ static void tell_qp(const struct vb_slots *s, const struct vb_gid *from, vb_time
 		return;
 	}
 	/* A sender that names a QP without a peer is taken for its peer to come. */
-	e = entry_read(s, vb_slot_of_qpn(to->qpn), (to->qpn >> 8) % VB_QP_ENTRIES, now);
+	e = entry_read(s, vb_slot_of_qpn(to->qpn), vb_slot_qpn_index(to->qpn) % VB_QP_ENTRIES, now);
 	if (e.qpn != to->qpn || e.has_ended)
 		return;
 	if (e.state == VB_QPS_INIT)

@@ -12,6 +12,7 @@
 #ifndef VB_NODE_SHARED_SHM_H
 #define VB_NODE_SHARED_SHM_H
 
+#include "base/slot.h"
 #include "core/hca.h"
 #include "core/view.h"
 #include "explain/history/qp_history.h"
@@ -19,7 +20,6 @@
 #include "link/flow.h"
 #include "link/middle/capture.h"
 #include "link/shm/wakeup.h"
-#include "link/slot.h"
 #include "node/shared/adapter.h"
 #include "reg/csr/csr.h"
 #include "trace/counters.h"
@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 24u
+#define VB_SHM_VERSION 25u
 
 #define VB_DEVICES_MAX VB_HCA_PORTS_MAX /* device i is HCA port i + 1 */
 #define VB_GIDS_MAX 32
@@ -137,8 +137,9 @@ struct vb_refused {
 
 /*
  * To whom each QP of a process is connected, so that its peer on another host can be told how it
- * stands even when the process is stopped or has ended (node/gsi/agent.h). Number qpn >> 8
- * modulo the size; the newer QP has the place. The broker marks what ended with the process.
+ * stands even when the process is stopped or has ended (node/gsi/agent.h). Number
+ * vb_slot_qpn_index() modulo the size; the newer QP has the place. The broker marks what ended with
+ * the process.
  */
 #define VB_QP_ENTRIES 1024u
 struct vb_qp_entry {
@@ -198,6 +199,12 @@ struct vb_past {
 	struct vb_past_qp history[VB_PAST_QPS];
 };
 
+enum vb_slot_taken {
+	VB_SLOT_NEW,    /* no process has had the slot: its memory says nothing */
+	VB_SLOT_TAKEN,  /* a process has it */
+	VB_SLOT_VACANT, /* a process had it */
+};
+
 struct vb_host_shm {
 	uint32_t magic, version;
 	uint32_t seq;        /* odd while the broker writes */
@@ -210,10 +217,10 @@ struct vb_host_shm {
 	/* The rules that `verbena fault` has set, by device, and how often it has. */
 	struct vb_fault_rules fault[VB_DEVICES_MAX];
 	uint32_t fault_generation;
-	uint32_t is_open;              /* 1: the adapter has its UDP port */
-	uint32_t explain_asked;        /* +1 whenever views are wanted... */
-	uint32_t explain_qpn;          /* ... of this QP before all others; 0: of none */
-	uint8_t is_taken[VB_SLOT_CNT]; /* by slot: a process has it; to be read atomically */
+	uint32_t is_open;           /* 1: the adapter has its UDP port */
+	uint32_t explain_asked;     /* +1 whenever views are wanted... */
+	uint32_t explain_qpn;       /* ... of this QP before all others; 0: of none */
+	uint8_t taken[VB_SLOT_CNT]; /* enum vb_slot_taken, by slot; to be read atomically */
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
 	 * together with the slot it came from, see vb_broker_totals(). */
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];

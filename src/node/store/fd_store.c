@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #define FD_STORE_MAGIC 0x56424354u
-#define FD_STORE_SNDBUF                                                                            \
-	(1 << 20) /* room for an item of each slot; wmem_max's default suffices too                \
-		   */
+/* Room for an item of each wide slot, and one for each low byte that narrow slots share; wmem_max's
+ * default suffices too. */
+#define FD_STORE_SNDBUF (1 << 20)
 
 int vb_fd_store_create(void)
 {

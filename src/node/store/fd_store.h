@@ -14,7 +14,7 @@
 
 enum vb_fd_store_kind {
 	VB_FD_STORE_HOST = 1,
-	VB_FD_STORE_SLOT,     /* fd[0] is the socket, fd[1] slot memory if there are two */
+	VB_FD_STORE_SLOT,     /* sockets of slots from @slot on, then as many memories of slots */
 	VB_FD_STORE_CM,       /* the connection manager's memory, node/cm/memory.h */
 	VB_FD_STORE_CHANNELS, /* another store, whose items are all CHANNEL */
 	VB_FD_STORE_CHANNEL,  /* the broker's end of a channel */
@@ -23,7 +23,8 @@ enum vb_fd_store_kind {
 struct vb_fd_store_item {
 	uint32_t magic;
 	uint32_t kind;  /* enum vb_fd_store_kind */
-	uint32_t slot;  /* SLOT: its number; CHANNELS: which one; CHANNEL: the channel's index */
+	uint32_t slot;  /* SLOT: the first one's number; CHANNELS: which one; CHANNEL: the channel's
+			   index */
 	uint32_t rsv;   /* 0 */
 	uint64_t token; /* CHANNEL: node/cm/call.h */
 };

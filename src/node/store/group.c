@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #define RX_BUFFER_BYTES (16 << 20)
-#define BTH_DQPN_LOW 7 /* offset in the UDP payload */
+#define BTH_DQPN_MID 6 /* offsets in the UDP payload */
+#define BTH_DQPN_LOW 7
 
 void vb_group_init(struct vb_group *g)
 {
@@ -71,47 +72,90 @@ int vb_group_probe(void)
 	return 0;
 }
 
-/*
- * Slots that do not exist go to socket 0, the broker's: otherwise the kernel would pick a process
- * by hash. The program belongs to the group; attaching it again replaces it at once.
- */
-static int group_steer(const struct vb_group *g)
+static int group_attach(const struct vb_group *g, struct sock_filter *code, unsigned short len)
 {
-	struct sock_filter code[] = {
-	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_LOW),
-	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, g->cnt, 1, 0),
-	    BPF_STMT(BPF_RET | BPF_A, 0),
-	    BPF_STMT(BPF_RET | BPF_K, 0),
-	};
-	struct sock_fprog prog = {.len = sizeof code / sizeof code[0], .filter = code};
+	struct sock_fprog prog = {.len = len, .filter = code};
 
 	if (setsockopt(g->fd[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof prog))
 		return -errno;
 	return 0;
 }
 
-int vb_group_grow(struct vb_group *g)
+/*
+ * Slots from @cnt on, which do not exist, go to socket 0, the broker's: otherwise the kernel would
+ * pick a process by hash. The program belongs to the group; attaching it again replaces it at once.
+ * While all slots are wide, one load is enough.
+ */
+static int group_steer(const struct vb_group *g, uint32_t cnt)
 {
-	int fd, rc;
+	struct sock_filter wide[] = {
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_LOW),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, cnt, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_A, 0),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	/* vb_slot_of_qpn() */
+	struct sock_filter all[] = {
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_LOW),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, VB_SLOT_WIDE, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_A, 0),
+	    BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, VB_SLOT_WIDE),
+	    BPF_STMT(BPF_ALU | BPF_LSH | BPF_K, VB_SLOT_SHARE_BITS),
+	    BPF_STMT(BPF_MISC | BPF_TAX, 0),
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_MID),
+	    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, VB_SLOT_SHARE - 1),
+	    BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
+	    BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, VB_SLOT_WIDE),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, cnt, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_A, 0),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
 
-	if (g->cnt == VB_SLOT_CNT)
+	return cnt <= VB_SLOT_WIDE ? group_attach(g, wide, sizeof wide / sizeof wide[0])
+				   : group_attach(g, all, sizeof all / sizeof all[0]);
+}
+
+/* Closes the newest sockets. The program has not named them, or names them no longer. */
+static void group_cut(struct vb_group *g, uint32_t cnt)
+{
+	while (g->cnt > cnt) {
+		g->cnt--;
+		close(g->fd[g->cnt]);
+		g->fd[g->cnt] = -1;
+	}
+}
+
+int vb_group_grow(struct vb_group *g, uint32_t cnt)
+{
+	uint32_t before = g->cnt;
+	int rc = 0;
+
+	if (before + cnt > VB_SLOT_LAST + 1)
 		return -ENOSPC;
-	fd = group_bind(true);
-	if (fd < 0)
-		return fd;
-	g->fd[g->cnt++] = fd;
-	vb_group_quiet(g, g->cnt - 1);
-	rc = group_steer(g);
+	while (!rc && g->cnt < before + cnt) {
+		int fd = group_bind(true);
+
+		if (fd < 0) {
+			rc = fd;
+			break;
+		}
+		g->fd[g->cnt++] = fd;
+		vb_group_quiet(g, g->cnt - 1);
+	}
+	if (!rc)
+		rc = group_steer(g, g->cnt);
 	if (rc)
-		vb_group_shrink(g);
+		group_cut(g, before);
 	return rc;
 }
 
-void vb_group_shrink(struct vb_group *g)
+void vb_group_shrink(struct vb_group *g, uint32_t cnt)
 {
-	g->cnt--;
-	close(g->fd[g->cnt]);
-	g->fd[g->cnt] = -1;
+	/* Best effort: where the program stays, the kernel picks a socket by hash for QPNs of slots
+	 * that nobody has. */
+	if (g->cnt > cnt)
+		(void)group_steer(g, g->cnt - cnt);
+	group_cut(g, g->cnt - cnt);
 }
 
 int vb_group_adopt(struct vb_group *g, int fd)
@@ -119,7 +163,7 @@ int vb_group_adopt(struct vb_group *g, int fd)
 	int on = 0;
 	socklen_t len = sizeof on;
 
-	if (g->cnt == VB_SLOT_CNT || getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) || !on)
+	if (g->cnt > VB_SLOT_LAST || getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) || !on)
 		return -EINVAL;
 	g->fd[g->cnt++] = fd;
 	return 0;
@@ -164,6 +208,5 @@ void vb_group_quiet(struct vb_group *g, uint32_t slot)
 
 void vb_group_close(struct vb_group *g)
 {
-	while (g->cnt)
-		vb_group_shrink(g);
+	group_cut(g, 0);
 }

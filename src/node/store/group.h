@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The SO_REUSEPORT group on UDP port 4791: one socket per slot, socket k of the group is slot k. A
- * classic BPF program returns the low byte of the destination QPN (byte 7 of the BTH), so that the
+ * classic BPF program finds the slot in the destination QPN of the BTH (base/slot.h), so that the
  * kernel gives each packet to the process that owns its QP, without privilege and without a hop.
  */
 #ifndef VB_NODE_STORE_GROUP_H
@@ -19,11 +19,12 @@ void vb_group_init(struct vb_group *g);
 /* 0 when UDP port 4791 is free, -EADDRINUSE when anybody has it, or another negative errno. */
 int vb_group_probe(void);
 
-/* Makes the socket of the next slot, quiet. Returns 0 or a negative errno. */
-int vb_group_grow(struct vb_group *g);
+/* Makes the sockets of the next @cnt slots, quiet. Returns 0 or a negative errno; then there is
+ * none of them. */
+int vb_group_grow(struct vb_group *g, uint32_t cnt);
 
-/* Takes the newest socket back, which leaves the numbers of the others. */
-void vb_group_shrink(struct vb_group *g);
+/* Takes the newest @cnt sockets back, which leaves the numbers of the others. */
+void vb_group_shrink(struct vb_group *g, uint32_t cnt);
 
 /* Takes over the socket of the next slot from an earlier broker. */
 int vb_group_adopt(struct vb_group *g, int fd);

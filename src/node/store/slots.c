@@ -18,7 +18,6 @@
 
 /* QPNs that an owner is taken to have used when it did not say where it is. */
 #define QPN_GAP 2048
-#define QPN_INDEX_MASK 0xffffu /* a QPN is slot + 256 * index */
 
 struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s)
 {
@@ -28,8 +27,20 @@ struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s)
 /* A sender must not take an owner that is gone for a slow one. */
 static void show_taken(struct vb_slots *s, uint32_t slot, bool is_taken)
 {
-	s->slot[slot].is_taken = is_taken;
-	__atomic_store_n(&s->host->is_taken[slot], is_taken, __ATOMIC_RELAXED);
+	struct vb_slot *at = &s->slot[slot];
+
+	at->is_taken = is_taken;
+	at->is_used = at->is_used || is_taken;
+	__atomic_store_n(&s->host->taken[slot],
+			 is_taken      ? VB_SLOT_TAKEN
+			 : at->is_used ? VB_SLOT_VACANT
+				       : VB_SLOT_NEW,
+			 __ATOMIC_RELAXED);
+}
+
+bool vb_slots_is_used(const struct vb_slots *s, uint32_t k)
+{
+	return s->slot[k].is_used;
 }
 
 /* Nobody is to hand in anything to an owner who is gone. */
@@ -68,7 +79,7 @@ static void slots_clear(struct vb_slots *s)
 	memset(s, 0, sizeof *s);
 	s->fd_store = s->host_fd = s->cm_fd = -1;
 	vb_group_init(&s->group);
-	for (int i = 0; i < VB_SLOT_CNT; i++)
+	for (uint32_t i = 0; i < VB_SLOT_CNT; i++)
 		s->slot[i].mem_fd = -1;
 	for (uint32_t i = 0; i < VB_CM_STORES; i++)
 		s->channels_fd[i] = -1;
@@ -87,46 +98,88 @@ static int draw_index(uint16_t *first)
 	return getrandom(first, sizeof *first, 0) == (ssize_t)sizeof *first ? 0 : -errno;
 }
 
-/* Makes the next slot of the group. That of QP0 has no memory. */
-static int slot_make(struct vb_slots *s)
+/* The memory of a slot that nobody has had. */
+static int slot_begin(struct vb_slot *slot, uint32_t k)
 {
-	uint32_t k = s->group.cnt;
-	struct vb_slot *slot = &s->slot[k];
-	struct vb_fds fds = {.cnt = 1};
-	void *p = NULL;
 	uint16_t first;
-	int mem_fd = -1, rc = draw_index(&first);
+	int rc = draw_index(&first);
 
 	if (rc)
 		return rc;
-	if (k >= VB_SLOT_GSI) {
-		mem_fd = vb_memory_new(VB_MEMORY_SLOT, sizeof *slot->shm, &p);
-		if (mem_fd < 0)
-			return mem_fd;
-		fds.fd[fds.cnt++] = mem_fd;
-	}
-	rc = vb_group_grow(&s->group);
-	if (rc)
-		goto fail;
-	fds.fd[0] = s->group.fd[k];
-	rc = vb_fd_store_put(s->fd_store, VB_FD_STORE_SLOT, k, &fds);
-	if (rc) {
-		vb_group_shrink(&s->group);
-		goto fail;
-	}
-	slot->mem_fd = mem_fd;
-	slot->shm = p;
-	if (p) {
-		slot->shm->magic = VB_SHM_MAGIC;
-		slot->shm->version = VB_SHM_VERSION;
-		slot->shm->slot = k;
-		slot->shm->qpn_next = first;
-	}
+	slot->shm->magic = VB_SHM_MAGIC;
+	slot->shm->version = VB_SHM_VERSION;
+	slot->shm->slot = k;
+	slot->shm->qpn_next = first % vb_slot_qpn_cnt(k);
+	slot->is_used = true;
 	return 0;
-fail:
-	vb_memory_unmap(p, sizeof *slot->shm);
-	if (mem_fd >= 0)
-		close(mem_fd);
+}
+
+static int memory_make(struct vb_slot *slot)
+{
+	void *p;
+	int fd = vb_memory_new(VB_MEMORY_SLOT, sizeof *slot->shm, &p);
+
+	if (fd < 0)
+		return fd;
+	slot->mem_fd = fd;
+	slot->shm = p;
+	return 0;
+}
+
+static void memory_drop(struct vb_slot *slot)
+{
+	vb_memory_unmap(slot->shm, sizeof *slot->shm);
+	if (slot->mem_fd >= 0)
+		close(slot->mem_fd);
+	*slot = (struct vb_slot){.mem_fd = -1};
+}
+
+/* The next slots of the group are made together: one wide slot, or the narrow ones of a low byte.
+ */
+static uint32_t next_cnt(const struct vb_slots *s)
+{
+	uint32_t left = VB_SLOT_LAST + 1 - s->group.cnt;
+
+	if (s->group.cnt < VB_SLOT_WIDE)
+		return 1;
+	return left < VB_SLOT_SHARE ? left : VB_SLOT_SHARE;
+}
+
+/* Puts slots @k to @k + @cnt - 1, which have just been made, into the descriptor store. */
+static int slots_keep(const struct vb_slots *s, uint32_t k, uint32_t cnt)
+{
+	struct vb_fds fds = {.cnt = 0};
+
+	_Static_assert(2 * VB_SLOT_SHARE <= VB_BROKER_FDS_MAX, "they travel together");
+	for (uint32_t i = k; i < k + cnt; i++)
+		fds.fd[fds.cnt++] = s->group.fd[i];
+	for (uint32_t i = k; i < k + cnt && k >= VB_SLOT_GSI; i++)
+		fds.fd[fds.cnt++] = s->slot[i].mem_fd;
+	return vb_fd_store_put(s->fd_store, VB_FD_STORE_SLOT, k, &fds);
+}
+
+/* Makes the next slots of the group. That of QP0 has no memory; that of narrow ones is touched when
+ * the first owner comes, for it takes room from then on. */
+static int slots_make(struct vb_slots *s)
+{
+	uint32_t k = s->group.cnt, cnt = next_cnt(s);
+	int rc = 0;
+
+	for (uint32_t i = k; i < k + cnt && !rc && k >= VB_SLOT_GSI; i++) {
+		rc = memory_make(&s->slot[i]);
+		if (!rc && i < VB_SLOT_WIDE)
+			rc = slot_begin(&s->slot[i], i);
+	}
+	if (!rc) {
+		rc = vb_group_grow(&s->group, cnt);
+		if (!rc) {
+			rc = slots_keep(s, k, cnt);
+			if (rc)
+				vb_group_shrink(&s->group, cnt);
+		}
+	}
+	for (uint32_t i = k; i < k + cnt && rc; i++)
+		memory_drop(&s->slot[i]);
 	return rc;
 }
 
@@ -142,7 +195,7 @@ int vb_slots_start(struct vb_slots *s)
 		return s->fd_store;
 	rc = vb_fd_store_put(s->fd_store, VB_FD_STORE_HOST, 0, &fds);
 	while (!rc && s->group.cnt < VB_SLOT_FIRST)
-		rc = slot_make(s);
+		rc = slots_make(s);
 	if (rc) {
 		vb_group_close(&s->group);
 		close(s->fd_store);
@@ -170,30 +223,44 @@ static int adopt_host(struct vb_slots *s, struct vb_fds *fds)
 	return 0;
 }
 
-static int adopt_slot(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
+/* The memory at @fd is slot @k's. */
+static int adopt_memory(struct vb_slots *s, uint32_t k, int fd)
 {
 	struct vb_slot *slot = &s->slot[k];
-	void *p = NULL;
-	int rc;
+	uint8_t taken = __atomic_load_n(&s->host->taken[k], __ATOMIC_RELAXED);
+	void *p;
+	int rc = vb_memory_map(fd, sizeof *slot->shm, true, &p);
 
-	if (k != s->group.cnt || k > VB_SLOT_LAST || fds->cnt != (k < VB_SLOT_GSI ? 1u : 2u))
-		return -EINVAL;
-	if (fds->cnt == 2) {
-		rc = vb_memory_map(fds->fd[1], sizeof *slot->shm, true, &p);
-		if (rc)
-			return rc;
-	}
-	rc = vb_group_adopt(&s->group, fds->fd[0]);
-	if (rc) {
-		vb_memory_unmap(p, sizeof *slot->shm);
+	if (rc)
 		return rc;
-	}
 	slot->shm = p;
-	slot->mem_fd = p ? fds->fd[1] : -1;
-	slot->is_taken = p && slot->shm->pid;
-	slot->qpn_start = p ? slot->shm->qpn_next : 0;
-	fds->cnt = 0;
+	slot->mem_fd = fd;
+	slot->is_used = taken != VB_SLOT_NEW || k < VB_SLOT_WIDE;
+	slot->is_taken = slot->is_used && slot->shm->pid;
+	slot->qpn_start = slot->is_used ? slot->shm->qpn_next : 0;
 	return 0;
+}
+
+/* Sockets, and then as many memories; that of QP0 has none. Host memory comes before them. */
+static int adopt_slots(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
+{
+	uint32_t cnt = k < VB_SLOT_GSI ? fds->cnt : fds->cnt / 2;
+	int rc = 0;
+
+	if (!s->host || k != s->group.cnt || k > VB_SLOT_LAST || cnt != next_cnt(s) ||
+	    fds->cnt != (k < VB_SLOT_GSI ? cnt : 2 * cnt))
+		return -EINVAL;
+	for (uint32_t i = 0; i < cnt && !rc; i++) {
+		rc = vb_group_adopt(&s->group, fds->fd[i]);
+		if (!rc)
+			fds->fd[i] = -1;
+		if (!rc && k >= VB_SLOT_GSI) {
+			rc = adopt_memory(s, k + i, fds->fd[cnt + i]);
+			if (!rc)
+				fds->fd[cnt + i] = -1;
+		}
+	}
+	return rc;
 }
 
 /* A descriptor that is there once. */
@@ -214,7 +281,7 @@ static int adopt_item(void *ctx, const struct vb_fd_store_item *item, struct vb_
 	if (item->kind == VB_FD_STORE_HOST && !s->host)
 		rc = adopt_host(s, fds);
 	else if (item->kind == VB_FD_STORE_SLOT)
-		rc = adopt_slot(s, item->slot, fds);
+		rc = adopt_slots(s, item->slot, fds);
 	else if (item->kind == VB_FD_STORE_CM)
 		rc = adopt_fd(&s->cm_fd, fds);
 	else if (item->kind == VB_FD_STORE_CHANNELS && item->slot < VB_CM_STORES)
@@ -261,20 +328,53 @@ void vb_slots_occupy(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm
 	show_taken(s, k, true);
 }
 
+/* Narrow slot number @n among those that are made and free; VB_SLOT_CNT: there are not so many. */
+static uint32_t narrow_at(const struct vb_slots *s, uint32_t n)
+{
+	for (uint32_t k = VB_SLOT_WIDE; k < s->group.cnt; k++)
+		if (!s->slot[k].is_taken && n-- == 0)
+			return k;
+	return VB_SLOT_CNT;
+}
+
+/* One of them; VB_SLOT_CNT: there is none. */
+static int narrow_draw(const struct vb_slots *s, uint32_t *k)
+{
+	uint32_t free_cnt = 0;
+	uint16_t n;
+	int rc = draw_index(&n);
+
+	for (uint32_t i = VB_SLOT_WIDE; i < s->group.cnt; i++)
+		free_cnt += !s->slot[i].is_taken;
+	*k = free_cnt ? narrow_at(s, n % free_cnt) : VB_SLOT_CNT;
+	return rc;
+}
+
+/* A slot that is made and free; VB_SLOT_CNT: there is none. */
+static int choose_made(const struct vb_slots *s, uint32_t *k)
+{
+	for (*k = VB_SLOT_FIRST; *k < s->group.cnt && *k < VB_SLOT_WIDE; ++*k)
+		if (!s->slot[*k].is_taken)
+			return 0;
+	return narrow_draw(s, k);
+}
+
 int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm)
 {
-	uint32_t k = VB_SLOT_FIRST;
+	uint32_t k;
+	int rc = choose_made(s, &k);
 
-	while (k < s->group.cnt && s->slot[k].is_taken)
-		k++;
-	if (k > VB_SLOT_LAST)
-		return -ENOSPC;
-	if (k == s->group.cnt) {
-		int rc = slot_make(s);
-
-		if (rc)
-			return rc;
+	if (!rc && k == VB_SLOT_CNT) {
+		if (s->group.cnt > VB_SLOT_LAST)
+			return -ENOSPC;
+		rc = slots_make(s);
+		if (!rc)
+			rc = choose_made(s, &k);
 	}
+	if (!rc && !s->slot[k].is_used)
+		rc = slot_begin(&s->slot[k], k);
+	if (rc)
+		return rc;
 	vb_slots_occupy(s, k, pid, comm);
 	return (int)k;
 }
@@ -308,12 +408,12 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	uint32_t next = shm->qpn_next;
 
 	vb_group_quiet(&s->group, k);
-	show_taken(s, k, false);
 	wakeup_close(s, k);
 	if (next == slot->qpn_start)
 		next += QPN_GAP;
 	/* One change for readers: totals neither run backwards nor count twice. */
 	vb_host_write_begin(s->host);
+	show_taken(s, k, false);
 	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
 		for (int i = 0; i < VB_COUNTER_CNT; i++)
 			vb_count_add(&s->host->past[port], (enum vb_counter_id)i,
@@ -328,7 +428,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	vb_host_forget_qps((struct vb_host_memory *)s->host, k);
 	qp_entries_end(shm);
 	shm->pid = 0;
-	shm->qpn_next = next & QPN_INDEX_MASK;
+	shm->qpn_next = next % vb_slot_qpn_cnt(k);
 	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;
 	shm->queues = 0;
 	memset(shm->comm, 0, sizeof shm->comm);
@@ -343,6 +443,8 @@ void vb_slots_capture(struct vb_slots *s, bool on)
 {
 	s->capture = on;
 	for (uint32_t k = VB_SLOT_GSI; k < s->group.cnt; k++) {
+		if (!s->slot[k].is_used)
+			continue;
 		__atomic_store_n(&s->slot[k].shm->capture.enabled, on, __ATOMIC_RELAXED);
 		if (!on && !s->slot[k].is_taken)
 			ring_discard(&s->slot[k]);
@@ -353,18 +455,15 @@ void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters 
 {
 	*total = s->host->past[port];
 	for (uint32_t k = VB_SLOT_GSI; k < s->group.cnt; k++)
-		for (int i = 0; i < VB_COUNTER_CNT; i++)
+		for (int i = 0; i < VB_COUNTER_CNT && s->slot[k].is_used; i++)
 			total->v[i] +=
 			    __atomic_load_n(&s->slot[k].shm->counters[port].v[i], __ATOMIC_RELAXED);
 }
 
 void vb_slots_close(struct vb_slots *s)
 {
-	for (int k = 0; k < VB_SLOT_CNT; k++) {
-		vb_memory_unmap(s->slot[k].shm, sizeof *s->slot[k].shm);
-		if (s->slot[k].mem_fd >= 0)
-			close(s->slot[k].mem_fd);
-	}
+	for (uint32_t k = 0; k < s->group.cnt; k++)
+		memory_drop(&s->slot[k]);
 	vb_group_close(&s->group);
 	vb_memory_unmap(s->host, sizeof(struct vb_host_memory));
 	if (s->host_fd >= 0)

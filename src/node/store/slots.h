@@ -2,7 +2,10 @@
 /*
  * The objects that the broker owns and the descriptor store keeps: host memory, the group, and the
  * slots with their memory. A slot is made when the first client needs it and then kept; its socket
- * and its memory serve one owner after the other.
+ * and its memory serve one owner after the other. Processes get the first wide slot that is free;
+ * when all of these are taken, a narrow one. Narrow slots are made together where they share a low
+ * byte of QPNs, and which of them a process gets is drawn: so its QPNs are as hard to guess as
+ * those of a wide one.
  */
 #ifndef VB_NODE_STORE_SLOTS_H
 #define VB_NODE_STORE_SLOTS_H
@@ -16,7 +19,8 @@
 struct vb_slot {
 	int mem_fd; /* -1: the slot has not been made */
 	struct vb_slot_shm *shm;
-	bool is_taken;
+	bool is_taken;      /* a process has it */
+	bool is_used;       /* its memory says something: one has it, or may have had it */
 	uint32_t qpn_start; /* qpn_next when the owner came */
 };
 
@@ -55,6 +59,9 @@ void vb_slots_occupy(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm
 
 /* The owner is gone: its counters go to the past, its QPNs are not used again soon. */
 void vb_slots_release(struct vb_slots *s, uint32_t slot);
+
+/* Whether the memory of slot @k says anything: a process has it, or had it. */
+bool vb_slots_is_used(const struct vb_slots *s, uint32_t k);
 
 /* Switches the capture rings of all slots, present and future. */
 void vb_slots_capture(struct vb_slots *s, bool on);

@@ -120,6 +120,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	const struct vb_ibv_context *c = vb_ibv_ctx(context);
 	const struct vb_ibv_device *d = c->dev;
 	bool mlx5 = vb_ibv_is_mlx5();
+	uint32_t qps = vb_slot_qpn_cnt(vb_engine_slot(c->engine)->slot);
 	unsigned migrates = vb_ibv_is_ib(c) ? IBV_DEVICE_AUTO_PATH_MIG : 0;
 
 	*attr = (struct ibv_device_attr){
@@ -130,7 +131,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .page_size_cap = ~UINT64_C(0xfff), /* 4 KiB and every larger power of two */
 	    .vendor_id = mlx5 ? 0x02c9 : VB_IBV_VENDOR,
 	    .vendor_part_id = mlx5 ? 0x101d : 0, /* ConnectX-6 Dx: a part that has DC */
-	    .max_qp = clamp_int(l->qp),
+	    .max_qp = clamp_int(qps < l->qp ? qps : l->qp),
 	    .max_qp_wr = clamp_int(l->qp_wr),
 	    .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |

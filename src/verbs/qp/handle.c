@@ -29,7 +29,7 @@ void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp)
 	vb_list_append(&c->qps, &qp->link);
 	slot->qp_cnt++;
 	qp->csr_index = vb_engine_index_qp(c->engine, qp->ibv.qp_num, c->dev->index);
-	slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
+	slot->qpn_next = vb_slot_qpn_index(qp->ibv.qp_num) + 1;
 }
 
 void vb_ibv_qp_delist(struct vb_engine *e, const struct vb_ibv_qp *qp)

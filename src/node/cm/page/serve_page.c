@@ -72,7 +72,7 @@ static bool posts_serve(struct vb_broker *b, struct vb_conn *c, vb_time now)
 
 void vb_broker_page_posts(struct vb_broker *b, vb_time now)
 {
-	for (uint32_t i = 0; i < VB_CONNS_MAX; i++)
+	for (uint32_t i = 0; i < b->conn_end; i++)
 		if (b->conn[i].page)
 			(void)posts_serve(b, &b->conn[i], now);
 }

@@ -2,8 +2,8 @@
 /*
  * The adapter of the programs at the nodes of a fabric. Its process is their broker: it gives each
  * program a slot, the device table of its node, and the map of the fabric (link/ib/map.h), by which
- * the programs send to each other without it. There is one set of slots for all nodes: so the low
- * byte of a QPN says whose it is, wherever that is.
+ * the programs send to each other without it. There is one set of slots for all nodes: so a QPN
+ * says whose it is, wherever that is (base/slot.h).
  */
 #ifndef VB_NODE_SUBNET_ADAPTER_H
 #define VB_NODE_SUBNET_ADAPTER_H
@@ -30,7 +30,7 @@ struct vb_subnet_adapter {
 	struct vb_host_memory *common; /* wakeup endpoints and mailboxes, of all nodes */
 	struct vb_ib_map *map;
 	uint32_t *first_lanes; /* by port of the map: the place of its first SL2VL map */
-	struct vb_subnet_slot slot[VB_SLOT_CNT];
+	struct vb_subnet_slot slot[VB_IB_SLOTS];
 	uint32_t taken_cnt;
 	uint32_t asked; /* how often views of QPs were */
 	/* By place among the histories of programs that are gone (common->past): their node. */

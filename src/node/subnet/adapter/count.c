@@ -164,7 +164,7 @@ void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node)
 
 	if (!a)
 		return;
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++) {
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_IB_SLOT_LAST; k++) {
 		const struct vb_subnet_conn *owner = a->slot[k].owner;
 
 		if (!owner)

@@ -145,8 +145,8 @@ int vb_subnet_map_make(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a)
 	void *p;
 
 	_Static_assert(VB_IB_PKEYS == VB_SUBNET_PKEYS && VB_IB_LIDS == VB_SUBNET_LIDS &&
-			   VB_IB_MULTICASTS == VB_SUBNET_MULTICASTS && VB_IB_SLOTS == VB_SLOT_CNT &&
-			   VB_IB_GUIDS == VB_SUBNET_GUIDS,
+			   VB_IB_MULTICASTS == VB_SUBNET_MULTICASTS &&
+			   VB_IB_SLOT_LAST < VB_IB_SLOTS && VB_IB_GUIDS == VB_SUBNET_GUIDS,
 		       "the map has room for all");
 	sizes_sum(d->topo, &head);
 	a->first_lanes = calloc(head.port_cnt, sizeof *a->first_lanes);
@@ -157,7 +157,7 @@ int vb_subnet_map_make(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a)
 		return a->map_fd;
 	a->map = p;
 	*a->map = head;
-	for (uint32_t i = 0; i < VB_SLOT_CNT; i++)
+	for (uint32_t i = 0; i < VB_IB_SLOTS; i++)
 		vb_ib_map_routes(a->map, i)->node = VB_IB_NOWHERE;
 	nodes_number(d, a);
 	for (uint32_t i = 0; i < d->topo->node_cnt; i++)

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #define QPN_GAP 2048u /* QPNs that an owner is taken to have used when it did not say */
-#define QPN_INDEX_MASK 0xffffu
 #define STEP_NS VB_SEC
 
 /* Memory that the processes at a node, or at all nodes, share. */
@@ -60,7 +59,7 @@ static int adapter_open(struct vb_subnet_daemon *d)
 		return -ENOMEM;
 	a->map_fd = -1;
 	a->due = VB_NEVER;
-	for (uint32_t i = 0; i < VB_SLOT_CNT; i++)
+	for (uint32_t i = 0; i < VB_IB_SLOTS; i++)
 		a->slot[i].mem_fd = -1;
 	a->common_fd = rc = host_create(&a->common, "");
 	d->adapter = a;
@@ -119,14 +118,14 @@ static int slot_make(struct vb_subnet_slot *s, uint32_t k, bool is_captured)
 	s->shm->magic = VB_SHM_MAGIC;
 	s->shm->version = VB_SHM_VERSION;
 	s->shm->slot = k;
-	s->shm->qpn_next = first;
+	s->shm->qpn_next = first % vb_slot_qpn_cnt(k);
 	s->shm->capture.enabled = is_captured;
 	return 0;
 }
 
 static int slot_choose(struct vb_subnet_adapter *a, bool is_captured)
 {
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++) {
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_IB_SLOT_LAST; k++) {
 		int rc;
 
 		if (a->slot[k].owner)
@@ -264,7 +263,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 	memset(shm->qp_entry, 0, sizeof shm->qp_entry);
 	memset(shm->comm, 0, sizeof shm->comm);
 	shm->pid = 0;
-	shm->qpn_next = next & QPN_INDEX_MASK;
+	shm->qpn_next = next % vb_slot_qpn_cnt(k);
 	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;
 	shm->queues = 0;
 	(void)fallocate(a->slot[k].mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -324,7 +323,7 @@ void vb_subnet_adapter_close(struct vb_subnet_daemon *d)
 		return;
 	vb_subnet_live_close(d);
 	d->adapter = NULL;
-	for (uint32_t i = 0; i < VB_SLOT_CNT; i++) {
+	for (uint32_t i = 0; i < VB_IB_SLOTS; i++) {
 		vb_memory_unmap(a->slot[i].shm, sizeof *a->slot[i].shm);
 		if (a->slot[i].mem_fd >= 0)
 			close(a->slot[i].mem_fd);

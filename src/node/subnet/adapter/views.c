@@ -50,7 +50,8 @@ int vb_subnet_slot_show(struct vb_subnet_daemon *d, uint32_t number,
 	bool is_past = number >= VB_SLOT_CNT;
 	uint32_t node;
 
-	if (!a || number >= VB_SLOT_CNT + VB_PAST_QPS || (!is_past && !a->slot[number].owner))
+	if (!a || number >= VB_SLOT_CNT + VB_PAST_QPS ||
+	    (!is_past && (number >= VB_IB_SLOTS || !a->slot[number].owner)))
 		return -ENOENT;
 	node = is_past ? a->past_node[number - VB_SLOT_CNT] : a->slot[number].owner->seat->index;
 	snprintf(answer->text, sizeof answer->text, "%s", d->topo->node[node].name);

@@ -197,7 +197,7 @@ int vb_subnet_observe_give(struct vb_subnet_daemon *d, const struct vb_subnet_ca
 {
 	if (call->len != VB_SUBNET_KNOWN_LEN)
 		return -EINVAL;
-	for (uint32_t k = 0; d->adapter && k < VB_SLOT_CNT; k++) {
+	for (uint32_t k = 0; d->adapter && k < VB_IB_SLOTS; k++) {
 		const struct vb_subnet_slot *s = &d->adapter->slot[k];
 		int rc;
 
@@ -218,7 +218,7 @@ int vb_subnet_observe_give(struct vb_subnet_daemon *d, const struct vb_subnet_ca
 /* All who write to rings begin, or end, to do so. */
 static void writers_switch(struct vb_subnet_daemon *d, bool on)
 {
-	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++)
 		if (d->adapter->slot[k].shm)
 			__atomic_store_n(&d->adapter->slot[k].shm->capture.enabled, on,
 					 __ATOMIC_RELAXED);
@@ -247,7 +247,7 @@ int vb_subnet_capture_switch(struct vb_subnet_daemon *d, struct vb_subnet_conn *
 /* Nobody reads what is in the rings any more. */
 static void rings_empty(struct vb_subnet_daemon *d)
 {
-	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++)
 		if (d->adapter->slot[k].shm)
 			(void)fallocate(
 			    d->adapter->slot[k].mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

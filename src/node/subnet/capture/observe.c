@@ -102,8 +102,8 @@ int vb_subnet_observe_slots(struct vb_subnet_observer *o)
 	struct vb_subnet_answer answer;
 	int rc;
 
-	_Static_assert(VB_SUBNET_KNOWN_LEN * 8 == VB_SLOT_CNT, "a bit for each slot");
-	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+	_Static_assert(VB_SUBNET_KNOWN_LEN * 8 == VB_IB_SLOTS, "a bit for each slot");
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++)
 		if (o->slot[k])
 			call.body[k / 8] |= (uint8_t)(1u << k % 8);
 	do {
@@ -128,7 +128,7 @@ int vb_subnet_observe_capture(struct vb_subnet_observer *o, bool on)
 
 void vb_subnet_observe_end(struct vb_subnet_observer *o)
 {
-	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++)
 		vb_memory_unmap(o->slot[k], sizeof *o->slot[k]);
 	vb_memory_unmap(o->ring, sizeof *o->ring);
 	vb_memory_unmap(o->name, o->names_size);

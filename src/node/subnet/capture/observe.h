@@ -15,7 +15,7 @@ struct vb_subnet_observer {
 	const struct vb_subnet_name *name; /* by number of the node in the map */
 	size_t names_size;
 	const struct vb_capture_ring *ring;          /* of the fabric's process */
-	const struct vb_slot_shm *slot[VB_SLOT_CNT]; /* NULL: there is none */
+	const struct vb_slot_shm *slot[VB_IB_SLOTS]; /* NULL: there is none */
 	/* The node that was asked for: number of its port 0 in the map, and how many follow that.
 	 */
 	uint32_t first_port, port_cnt;

@@ -109,7 +109,9 @@ static bool slot_is_there(void *ctx, const struct vb_ib_hca *h, uint32_t qpn)
 {
 	const struct vb_subnet_daemon *d = ctx;
 	uint32_t number = d->live->number[h - d->live->hca];
-	const struct vb_subnet_conn *owner = d->adapter->slot[qpn % VB_SLOT_CNT].owner;
+	uint32_t slot = vb_slot_of_qpn(qpn);
+	const struct vb_subnet_conn *owner =
+	    slot < VB_IB_SLOTS ? d->adapter->slot[slot].owner : NULL;
 
 	return owner && owner->seat->index == vb_ib_map_ports(d->adapter->map)[number].node;
 }

@@ -13,14 +13,13 @@
 #include <string.h>
 
 #define BTH_PAD_AT 1
-#define BTH_DQPN_LOW 7
 /* Packets of one ring in a row. */
 #define TURN_PKTS 32u
 
 /* The program that has the slot, NULL: none. */
 static const struct vb_subnet_conn *owner_of(const struct vb_subnet_daemon *d, uint32_t slot)
 {
-	return d->adapter->slot[slot].owner;
+	return slot < VB_IB_SLOTS ? d->adapter->slot[slot].owner : NULL;
 }
 
 static bool lid_is_of(const struct vb_ib_map_port *p, uint16_t lid)
@@ -55,7 +54,7 @@ static uint32_t room_of(struct vb_subnet_live *v, uint32_t slot, vb_time wall)
 static bool program_give(struct vb_subnet_live *v, const struct vb_tx *tx, uint32_t slot,
 			 uint8_t port, vb_time wall)
 {
-	const struct vb_link_copy whom = {(uint8_t)slot, port};
+	const struct vb_link_copy whom = {(uint16_t)slot, port};
 	uint32_t room = room_of(v, slot, wall);
 
 	if (room == 0)
@@ -87,10 +86,10 @@ static bool group_give(struct vb_subnet_daemon *d, struct vb_subnet_place at,
 {
 	uint16_t lid = tx->path->dlid;
 
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_IB_SLOT_LAST; k++)
 		if (program_listens(d, k, at.node, lid) && room_of(d->live, k, wall) == 0)
 			return false;
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_IB_SLOT_LAST; k++)
 		if (program_listens(d, k, at.node, lid))
 			(void)program_give(d->live, tx, k, at.port, wall);
 	return true;
@@ -117,7 +116,7 @@ static bool arrived_give(struct vb_subnet_daemon *d, uint32_t number, const stru
 {
 	const struct vb_ib_map_port *p = &vb_ib_map_ports(d->adapter->map)[number];
 	const struct vb_subnet_conn *owner;
-	uint32_t slot = f->bytes[BTH_DQPN_LOW];
+	uint32_t slot = vb_slot_of_bth(f->bytes);
 	struct vb_seg seg;
 	struct vb_tx tx = frame_packet(f, &seg);
 
@@ -183,7 +182,8 @@ static bool port_has_room(struct vb_subnet_daemon *d, uint32_t number, const str
 	if (!vb_ib_hca_has_room(v->net.port[number].hca, path->sl) ||
 	    !vb_ib_net_has_frames(&v->net))
 		return false;
-	for (uint32_t k = VB_SLOT_FIRST; path->dlid >= VB_LID_MULTICAST && k <= VB_SLOT_LAST; k++)
+	for (uint32_t k = VB_SLOT_FIRST; path->dlid >= VB_LID_MULTICAST && k <= VB_IB_SLOT_LAST;
+	     k++)
 		if (program_listens(d, k, p->node, path->dlid) && room_of(v, k, wall) == 0)
 			return false;
 	return true;

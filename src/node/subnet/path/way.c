@@ -229,7 +229,7 @@ static bool question_complete(const struct vb_subnet_daemon *d, struct vb_subnet
 /* Programs at the receiver's node that do not run. */
 static void programs_facts(const struct vb_subnet_daemon *d, uint32_t node, struct vb_path_view *v)
 {
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++) {
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_IB_SLOT_LAST; k++) {
 		const struct vb_subnet_slot *s = &d->adapter->slot[k];
 		struct vb_path_program *p = &v->stopped[v->stopped_cnt];
 
