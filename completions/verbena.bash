@@ -9,7 +9,7 @@ _verbena()
 	local command=${words[1]} i
 
 	if ((cword == 1)); then
-		COMPREPLY=($(compgen -W 'run trace devices counters top capture explain fault rdma reg fwreset csr dfx hca sim sweep fabric doctor ping version --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run trace devices counters top capture explain fault rdma reg fwreset csr dfx hca broker sim sweep fabric doctor ping version --help --version' -- "$cur"))
 		return
 	fi
 	case $command in
@@ -100,6 +100,9 @@ _verbena()
 		esac
 		COMPREPLY=($(compgen -W '--device --reg_name --reg_id --reg_len --indexes --get --set --preset
 			--show_reg --show_regs --overwrite --full_path --yes --help' -- "$cur"))
+		;;
+	broker)
+		COMPREPLY=($(compgen -W '--shared --processes --keeper --help' -- "$cur"))
 		;;
 	fwreset)
 		case $prev in

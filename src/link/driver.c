@@ -3,6 +3,7 @@
 #include "link/driver.h"
 
 #include "link/ib/ib.h"
+#include "link/shm/carried.h"
 #include "link/shm/shm.h"
 #include "link/udp/udp.h"
 
@@ -13,6 +14,12 @@ static const struct vb_link_driver drivers[] = {
     {.name = "udp", .what = "the UDP sockets", .open = vb_udp_open},
     {.name = "shm", .what = "the shared-memory link", .open = vb_shm_open, .below = &drivers[0]},
 };
+
+/* Of a process whose packets the shared broker receives. */
+static const struct vb_link_driver carried = {.name = "carried",
+					      .what = "the ring of the shared broker",
+					      .open = vb_carried_open,
+					      .below = &drivers[0]};
 
 /* Of a port of an InfiniBand fabric, where packets go to processes of this host alone. */
 static const struct vb_link_driver fabric[] = {
@@ -31,6 +38,11 @@ const struct vb_link_driver *vb_link_driver_find(const char *name)
 		if (strcmp(drivers[i].name, name) == 0)
 			return &drivers[i];
 	return NULL;
+}
+
+const struct vb_link_driver *vb_link_driver_carried(void)
+{
+	return &carried;
 }
 
 const struct vb_link_driver *vb_link_driver_fabric(void)

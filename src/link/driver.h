@@ -18,6 +18,9 @@ struct vb_link_driver {
 /* The driver called @name, the usual one for an empty name. NULL: there is none. */
 const struct vb_link_driver *vb_link_driver_find(const char *name);
 
+/* The driver of a process whose packets the shared broker receives, vb_link_config.carried. */
+const struct vb_link_driver *vb_link_driver_carried(void);
+
 /* The driver of a port of an InfiniBand fabric, vb_link_config.fabric. */
 const struct vb_link_driver *vb_link_driver_fabric(void);
 

@@ -21,6 +21,7 @@ struct vb_flow;
 struct vb_flow_own;
 struct vb_link;
 struct vb_wakeup;
+struct vb_carried;
 
 #define VB_LINK_PORTS_MAX 17 /* HCA ports, that is network devices, one link serves, plus one */
 #define VB_LINK_FDS_MAX 4    /* descriptors of one link */
@@ -69,6 +70,9 @@ struct vb_link_config {
 	const uint16_t *generation;
 	/* The fabric, where the port's packets go by LID; NULL: none. See link/ib/map.h. */
 	struct vb_ib_link_config *fabric;
+	/* Where this process has no socket of port 4791: packets come from the shared broker, see
+	 * link/shm/carried.h. NULL: it has one. */
+	struct vb_carried *carried;
 	/* The slot of the process that carries the packets of this one, with rates and queues of
 	 * its own, so that little may wait in between; 0: there is none. */
 	uint16_t carrier;

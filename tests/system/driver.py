@@ -63,6 +63,7 @@ import case_sim_queues  # noqa: E402,F401
 import case_figures  # noqa: E402,F401
 import case_report  # noqa: E402,F401
 import case_runtime  # noqa: E402,F401
+import case_shared  # noqa: E402,F401
 import case_shm  # noqa: E402,F401
 import case_soak  # noqa: E402,F401
 import case_subnet  # noqa: E402,F401

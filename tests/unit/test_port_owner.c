@@ -212,7 +212,7 @@ static void explain__names_the_owner(void **state)
 	    wanted, sizeof wanted,
 	    "UDP port 4791 is held by the Verbena of user %u (process 77, perf); one user of a "
 	    "network namespace has it at a time: have that user's programs end ('verbena hca "
-	    "stop'), or use another network namespace",
+	    "stop'), let root run 'verbena broker --shared', or use another network namespace",
 	    (unsigned)geteuid() + 1);
 	vb_port_explain(&client, 1, text, sizeof text);
 	assert_string_equal(text, wanted);

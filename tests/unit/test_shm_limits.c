@@ -211,7 +211,7 @@ static void recv__leaves_a_place_for_the_link_below(void **state)
 	assert_int_equal(send_all(f), 10);
 	assert_true(is_readable(f->link));
 	assert_int_equal(f->link->ops->recv(f->link, rx, 8, 0), 6 + 2);
-	assert_int_equal(vb_shm_of(w.shm)->rx_cnt, 6);
+	assert_int_equal(vb_shm_of(w.shm)->taken.cnt, 6);
 	assert_int_equal(f->link->ops->recv(f->link, rx, 8, 0), 4 + 1);
 	for (int round = 0; round < 5; round++) {
 		clear(f);

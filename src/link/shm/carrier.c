@@ -58,7 +58,7 @@ bool vb_shm_carrier_take(struct vb_link *l, uint32_t i, struct vb_rx *rx)
 {
 	struct vb_shm *s = vb_shm_of(l);
 
-	return vb_ring_take(&s->source[i].ring, rx, s->copy[0]);
+	return vb_ring_take(&s->source[i].ring, rx, s->taken.copy[0]);
 }
 
 void vb_shm_carrier_give_back(struct vb_link *l, uint32_t i)

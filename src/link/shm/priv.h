@@ -25,6 +25,13 @@ struct vb_shm_source {
 	struct vb_ring_rx ring;
 };
 
+/* Packets of the last recv that come from rings. */
+struct vb_shm_taken {
+	uint32_t cnt;
+	struct vb_path path[VB_SHM_RX_PKTS]; /* of the GSO batches they came in */
+	uint8_t copy[VB_SHM_RX_PKTS][VB_RING_COPY_BYTES];
+};
+
 struct vb_shm {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_link_config cfg;
@@ -41,10 +48,8 @@ struct vb_shm {
 	struct vb_shm_peer peer[VB_SHM_SLOTS];
 	struct vb_shm_source source[VB_SHM_RINGS_MAX];
 	uint32_t source_cnt;
-	uint32_t first;  /* source to read first: each in turn */
-	uint32_t rx_cnt; /* packets of the last recv that came by shared memory */
-	struct vb_path path[VB_SHM_RX_PKTS]; /* of the GSO batches they came in */
-	uint8_t copy[VB_SHM_RX_PKTS][VB_RING_COPY_BYTES];
+	uint32_t first; /* source to read first: each in turn */
+	struct vb_shm_taken taken;
 	/* Packets of a batch that go on to the link below. */
 	struct vb_tx_batch out;
 };
@@ -84,6 +89,15 @@ uint32_t vb_shm_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 		     struct vb_link_copy whom, vb_time now);
 void vb_shm_tap_later(struct vb_link *l, bool on);
 void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
+
+/*
+ * Takes packets of one GSO batch of @ring, up to *budget, which they use up. Returns how many are
+ * in
+ * @rx, as @cfg counts them: those for an address that is not ours are dropped, and use it up as
+ * well.
+ */
+uint32_t vb_shm_take_batch(const struct vb_link_config *cfg, struct vb_ring_rx *ring,
+			   struct vb_shm_taken *to, struct vb_rx *rx, uint32_t *budget);
 
 void vb_shm_peer_forget(struct vb_shm_peer *p);
 void vb_shm_source_forget(struct vb_shm *s, uint32_t i);

@@ -97,9 +97,9 @@ static void take_wakeups(struct vb_shm *s, bool all)
 		(void)vb_wakeup_park(&s->cfg.wakeup[s->cfg.slot], &s->turn, VB_WAKEUP_WAITS);
 }
 
-static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
+static void count_received(const struct vb_link_config *cfg, const struct vb_rx *rx, uint32_t n)
 {
-	struct vb_counters *c = s->cfg.counters[rx->path->port];
+	struct vb_counters *c = cfg->counters[rx->path->port];
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -112,38 +112,34 @@ static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
 		     n);
 }
 
-/*
- * Takes packets of one GSO batch, up to *budget, which they use up. Returns how many are in @rx:
- * those for an address that has just gone are dropped, and count as much.
- */
-static uint32_t recv_batch(struct vb_shm *s, struct vb_shm_source *o, struct vb_rx *rx,
-			   uint32_t *budget)
+uint32_t vb_shm_take_batch(const struct vb_link_config *cfg, struct vb_ring_rx *ring,
+			   struct vb_shm_taken *to, struct vb_rx *rx, uint32_t *budget)
 {
-	struct vb_path *path = &s->path[s->rx_cnt];
+	struct vb_path *path = &to->path[to->cnt];
 	struct vb_ring_way way;
 	uint32_t n = 0;
 	bool is_ours;
 
-	if (!vb_ring_begin(&o->ring, &way))
+	if (!vb_ring_begin(ring, &way))
 		return 0;
 	*path = way.path;
 	/* Of a multicast packet the writer knows by which port it comes. */
 	path->port = way.ifindex < VB_LINK_PORTS_MAX ? (uint8_t)way.ifindex : 0;
-	path->port = s->cfg.port_of_path ? s->cfg.port_of_path(s->cfg.ctx, path)
-					 : s->cfg.port_of(s->cfg.ctx, &path->dgid, way.ifindex);
+	path->port = cfg->port_of_path ? cfg->port_of_path(cfg->ctx, path)
+				       : cfg->port_of(cfg->ctx, &path->dgid, way.ifindex);
 	is_ours = path->port != 0 && path->port < VB_LINK_PORTS_MAX;
-	while (*budget && vb_ring_take(&o->ring, &rx[n], s->copy[s->rx_cnt])) {
+	while (*budget && vb_ring_take(ring, &rx[n], to->copy[to->cnt])) {
 		--*budget;
 		rx[n].path = path;
 		if (!is_ours)
 			continue;
 		n++;
-		s->rx_cnt++;
+		to->cnt++;
 	}
-	if (o->ring.is_broken && is_ours)
-		vb_count(s->cfg.counters[path->port], VB_COUNTER_port_rcv_errors);
+	if (ring->is_broken && is_ours)
+		vb_count(cfg->counters[path->port], VB_COUNTER_port_rcv_errors);
 	if (n)
-		count_received(s, rx, n);
+		count_received(cfg, rx, n);
 	return n;
 }
 
@@ -157,7 +153,8 @@ static uint32_t recv_rings(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt)
 		struct vb_shm_source *o = &s->source[(s->first + k) % s->source_cnt];
 
 		while (budget && vb_ring_has_packets(&o->ring))
-			total += recv_batch(s, o, rx + total, &budget);
+			total +=
+			    vb_shm_take_batch(&s->cfg, &o->ring, &s->taken, rx + total, &budget);
 	}
 	if (s->source_cnt > 1)
 		s->first = (s->first + 1) % s->source_cnt;
@@ -201,7 +198,7 @@ uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time 
 
 	for (uint32_t i = 0; i < s->source_cnt; i++)
 		vb_ring_give_back(&s->source[i].ring);
-	s->rx_cnt = 0;
+	s->taken.cnt = 0;
 	vb_shm_take_rings(s);
 	n = recv_rings(s, rx, most < VB_SHM_RX_PKTS ? most : VB_SHM_RX_PKTS);
 	if (n)
@@ -289,8 +286,8 @@ void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, 
 {
 	struct vb_shm *s = vb_shm_of(l);
 
-	if (i >= s->rx_cnt)
-		vb_link_tap_received(l->lower, i - s->rx_cnt, rx, mark);
+	if (i >= s->taken.cnt)
+		vb_link_tap_received(l->lower, i - s->taken.cnt, rx, mark);
 	else if (vb_shm_is_tapped(s))
 		vb_tap_received(s->cfg.tap, s->cfg.ctx, rx, mark);
 }

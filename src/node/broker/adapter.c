@@ -139,6 +139,8 @@ int vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt)
 	struct vb_adapter_shm *a = vb_slots_adapter(&b->slots);
 	bool has_port = b->slots.fd_store >= 0;
 
+	if (on && b->slots.is_carried)
+		return -EOPNOTSUPP;
 	/* A keeper has the descriptor store, and there is none without the port. */
 	if (on && !has_port) {
 		int rc = vb_slots_start(&b->slots);

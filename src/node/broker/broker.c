@@ -177,25 +177,6 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 	}
 }
 
-/* The adapter goes as if the broker did, with port, registers, counters and faults. */
-static int rest_adapter(struct vb_broker *b)
-{
-	static struct vb_past past;
-	int rc;
-
-	past = *vb_slots_past(&b->slots);
-	vb_broker_cm_rest(b);
-	vb_slots_close(&b->slots);
-	rc = vb_slots_init(&b->slots);
-	if (rc)
-		return rc;
-	*vb_slots_past(&b->slots) = past;
-	vb_broker_tell_tree(b);
-	vb_broker_refresh_devices(b);
-	b->is_resting = true;
-	return 0;
-}
-
 /*
  * Nobody has used the adapter for a while. With nothing left to tell the broker ends; while it has
  * histories of trouble it stays to tell them, and gives up the adapter, so that peers hear from the
@@ -206,7 +187,7 @@ static void end_or_rest(struct vb_broker *b, vb_time now)
 	if (vb_past_until(vb_slots_past(&b->slots)) <= now)
 		b->is_ending = true;
 	else if (!b->is_resting)
-		b->is_ending = rest_adapter(b) != 0;
+		b->is_ending = vb_broker_rest(b) != 0;
 }
 
 /* There is a keeper while the adapter is kept and has its port. */

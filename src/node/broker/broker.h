@@ -48,6 +48,9 @@ struct vb_broker_client {
 	struct vb_ib_link_config *fabric;
 	uint16_t carrier; /* the slot of that process if it carries packets (link/link.h); else 0 */
 	void *common;
+	/* Where the shared broker has the port: the slot and the ring from it, the link's when that
+	 * is open (link/shm/carried.h). NULL: this process has a socket of the group. */
+	struct vb_carried *carried;
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */
 	void (*serve_csr)(void *ctx, struct vb_broker_msg *m);

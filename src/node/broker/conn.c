@@ -3,6 +3,7 @@
  * The broker's connections: a process that connects gets a slot (client), host memory (observer)
  * or, after the death of an earlier broker, its old slot back (client that reattaches).
  */
+#include "link/shm/carried.h"
 #include "node/broker/state.h"
 #include "node/cm/view.h"
 #include "node/host/error_hints.h"
@@ -15,42 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-/* How long a new client waits for survivors of an earlier broker to bring the descriptor store. */
-#define SURVIVORS_NS (3 * VB_SEC)
-#define RETRY_NS (50 * VB_MSEC)
 #define OWNERS_MAX 16
-
-/* A process may leave its socket to a child that it forked: only its end counts. Returns false when
- * the process has ended already. */
-static bool conn_watch_process(struct vb_broker *b, struct vb_conn *c)
-{
-	if (c->pid == 0)
-		return true;
-	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	if (c->pidfd < 0)
-		return errno != ESRCH;
-	/* Without room for one more descriptor the socket alone has to tell. */
-	if (vb_broker_watch(b, c->pidfd, VB_SOURCE_PIDFD, (uint32_t)(c - b->conn))) {
-		close(c->pidfd);
-		c->pidfd = -1;
-	}
-	return true;
-}
-
-/* Answers with an error and ends the connection. */
-static void refuse_conn(struct vb_broker *b, struct vb_conn *c, int status, const char *text)
-{
-	struct vb_broker_msg m;
-
-	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	m.status = status;
-	snprintf(m.text, sizeof m.text, "%s", text);
-	(void)vb_conn_send(c, &m, NULL);
-	vb_conn_close(b, c);
-}
 
 /* The last descriptor is gone: give up the spare one to take the connection and close it. */
 static void turn_away(struct vb_broker *b)
@@ -106,12 +74,11 @@ void vb_conn_accept(struct vb_broker *b, vb_time now)
 	}
 	c->since = now;
 	if (vb_broker_watch(b, sock, VB_SOURCE_CONN, (uint32_t)(c - b->conn)))
-		refuse_conn(b, c, -ENOMEM, "the broker is out of kernel memory");
+		vb_conn_refuse(b, c, -ENOMEM, "the broker is out of kernel memory");
 }
 
 static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 {
-	struct vb_broker_msg m;
 	int slot = vb_slots_take(&b->slots, c->pid, c->comm);
 
 	if (slot == -ENOSPC) {
@@ -121,7 +88,7 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 		    text, sizeof text,
 		    "all %u slots of the adapter are taken; end one of the programs that use it",
 		    VB_SLOT_PROCESSES);
-		refuse_conn(b, c, slot, text);
+		vb_conn_refuse(b, c, slot, text);
 		return;
 	}
 	if (slot < 0) {
@@ -131,21 +98,10 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 		    text, sizeof text, slot,
 		    "the broker, whose limits are those of the program that started it, "
 		    "cannot make a slot");
-		refuse_conn(b, c, slot, text);
+		vb_conn_refuse(b, c, slot, text);
 		return;
 	}
-	struct vb_fds fds = {.cnt = VB_WELCOME_CNT};
-	fds.fd[VB_WELCOME_RX] = b->slots.group.fd[slot];
-	fds.fd[VB_WELCOME_SLOT] = b->slots.slot[slot].mem_fd;
-	fds.fd[VB_WELCOME_HOST] = b->slots.host_fd;
-	fds.fd[VB_WELCOME_FD_STORE] = b->slots.fd_store;
-	c->kind = VB_CONN_CLIENT;
-	c->slot = (uint32_t)slot;
-	b->client_cnt++;
-	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	m.slot = c->slot;
-	if (!conn_watch_process(b, c) || vb_conn_send(c, &m, &fds))
-		vb_conn_end(b, (uint32_t)(c - b->conn));
+	vb_conn_welcome(b, c, (uint32_t)slot, b->slots.group.fd[slot]);
 }
 
 /* From here on it is a command connection of the connection manager. */
@@ -156,7 +112,8 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 	int page;
 
 	if (!b->cm) {
-		refuse_conn(b, c, -ENOMEM, "the broker has no memory for the connection manager");
+		vb_conn_refuse(b, c, -ENOMEM,
+			       "the broker has no memory for the connection manager");
 		return;
 	}
 	c->kind = VB_CONN_CM;
@@ -197,7 +154,7 @@ static void orphans_make(struct vb_broker *b)
 			return;
 		c->kind = VB_CONN_ORPHAN;
 		c->slot = k;
-		if (!conn_watch_process(b, c))
+		if (!vb_conn_watch_process(b, c))
 			vb_conn_end(b, (uint32_t)(c - b->conn));
 	}
 }
@@ -216,7 +173,7 @@ static void welcome_keeper(struct vb_broker *b, struct vb_conn *c)
 	c->kind = VB_CONN_KEEPER;
 	b->keeper_cnt++;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	if (!conn_watch_process(b, c) || vb_conn_send(c, &m, NULL))
+	if (!vb_conn_watch_process(b, c) || vb_conn_send(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -230,8 +187,8 @@ static void reattach_client(struct vb_broker *b, struct vb_conn *c, uint32_t slo
 
 		fds->cnt = 0;
 		if (rc) {
-			refuse_conn(b, c, rc,
-				    "the group of the earlier broker cannot be taken over");
+			vb_conn_refuse(b, c, rc,
+				       "the group of the earlier broker cannot be taken over");
 			return;
 		}
 		/* The memory that they have mapped is no longer the host memory. */
@@ -254,11 +211,33 @@ static void reattach_client(struct vb_broker *b, struct vb_conn *c, uint32_t slo
 		b->client_cnt++;
 		vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 		m.slot = slot;
-		if (!conn_watch_process(b, c) || vb_conn_send(c, &m, NULL))
+		if (!vb_conn_watch_process(b, c) || vb_conn_send(c, &m, NULL))
 			vb_conn_end(b, (uint32_t)(c - b->conn));
 		return;
 	}
-	refuse_conn(b, c, -ESTALE, "the slot has another owner");
+	vb_conn_refuse(b, c, -ESTALE, "the slot has another owner");
+}
+
+/* The shared broker has the port, or had it: a program without a slot from it cannot be served.
+ * True: @c has been told. */
+static bool refuse_beside_carrier(struct vb_broker *b, struct vb_conn *c)
+{
+	bool is_program = c->wants == VB_BROKER_CLIENT;
+
+	if (b->slots.is_carried && b->client_cnt == 0 && is_program && vb_broker_rest(b) == 0)
+		return false;
+	if (b->slots.is_carried && is_program) {
+		vb_conn_refuse(b, c, -EAGAIN,
+			       "programs of yours have the adapter from the shared broker, which "
+			       "does not run now; wait until it does, or end them");
+		return true;
+	}
+	if (is_program || !(b->slots.is_carried || (b->slots.fd_store < 0 && vb_carrier_runs())))
+		return false;
+	vb_conn_refuse(b, c, -EOPNOTSUPP,
+		       "the shared broker has the adapter of this host: there is no RDMA CM and no "
+		       "QP1 for programs then");
+	return true;
 }
 
 /* Tries to make the group for a client. Returns false when the client has to wait. */
@@ -266,6 +245,11 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 {
 	struct vb_port_owner owner[OWNERS_MAX];
 	char text[VB_BROKER_TEXT_MAX];
+
+	if (c->wants == VB_BROKER_CLIENT && c->slot)
+		return vb_conn_serve_carried(b, c, now);
+	if (refuse_beside_carrier(b, c))
+		return true;
 
 	if (b->slots.fd_store < 0) {
 		int rc = vb_slots_start(&b->slots);
@@ -280,18 +264,18 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 				survivors |=
 				    owner[i].uid == geteuid() &&
 				    (owner[i].is_client || (owner[i].inode && !owner[i].pid));
-			if (survivors && vb_time_since(c->since, now) < SURVIVORS_NS) {
-				b->retry_due = now + RETRY_NS;
+			if (survivors && vb_time_since(c->since, now) < VB_SURVIVORS_NS) {
+				b->retry_due = now + VB_RETRY_NS;
 				return false;
 			}
 			vb_port_explain(owner, cnt, text, sizeof text);
-			refuse_conn(b, c, rc, text);
+			vb_conn_refuse(b, c, rc, text);
 			return true;
 		}
 		if (rc) {
 			rc = vb_error_hint(text, sizeof text, rc,
 					   "the broker cannot bind UDP port %d", VB_ROCE_PORT);
-			refuse_conn(b, c, rc, text);
+			vb_conn_refuse(b, c, rc, text);
 			return true;
 		}
 		vb_broker_group_ready(b);
@@ -460,7 +444,7 @@ static void meet_other_version(struct vb_broker *b, struct vb_conn *c,
 		 : is_kept
 		     ? "it keeps the adapter, since its 'hca start', until it is killed"
 		     : "it ends within ten minutes, or when a program of this version starts");
-	refuse_conn(b, c, -EPROTO, text);
+	vb_conn_refuse(b, c, -EPROTO, text);
 }
 
 void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
@@ -491,6 +475,8 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 	if (c->kind == VB_CONN_NEW && op_is_program(m.op)) {
 		memcpy(c->comm, m.comm, sizeof c->comm);
 		c->wants = m.op;
+		c->slot = m.slot;
+		c->others = m.cnt;
 		c->kind = VB_CONN_WAITING;
 		(void)serve_client(b, c, now);
 	} else if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_REATTACH) {

@@ -5,8 +5,10 @@
  */
 #include "node/broker/state.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct vb_conn *vb_conn_new(struct vb_broker *b, int sock, pid_t pid)
@@ -100,6 +102,50 @@ void vb_conn_end(struct vb_broker *b, uint32_t index)
 	if (kind == VB_CONN_CLIENT)
 		end_questions(b, slot);
 	vb_conns_capture(b);
+}
+
+bool vb_conn_watch_process(struct vb_broker *b, struct vb_conn *c)
+{
+	if (c->pid == 0)
+		return true;
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	if (c->pidfd < 0)
+		return errno != ESRCH;
+	/* Without room for one more descriptor the socket alone has to tell. */
+	if (vb_broker_watch(b, c->pidfd, VB_SOURCE_PIDFD, (uint32_t)(c - b->conn))) {
+		close(c->pidfd);
+		c->pidfd = -1;
+	}
+	return true;
+}
+
+void vb_conn_refuse(struct vb_broker *b, struct vb_conn *c, int status, const char *text)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.status = status;
+	snprintf(m.text, sizeof m.text, "%s", text);
+	(void)vb_conn_send(c, &m, NULL);
+	vb_conn_close(b, c);
+}
+
+void vb_conn_welcome(struct vb_broker *b, struct vb_conn *c, uint32_t slot, int rx_fd)
+{
+	struct vb_fds fds = {.cnt = VB_WELCOME_CNT};
+	struct vb_broker_msg m;
+
+	fds.fd[VB_WELCOME_RX] = rx_fd;
+	fds.fd[VB_WELCOME_SLOT] = b->slots.slot[slot].mem_fd;
+	fds.fd[VB_WELCOME_HOST] = b->slots.host_fd;
+	fds.fd[VB_WELCOME_FD_STORE] = b->slots.fd_store;
+	c->kind = VB_CONN_CLIENT;
+	c->slot = slot;
+	b->client_cnt++;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.slot = c->slot;
+	if (!vb_conn_watch_process(b, c) || vb_conn_send(c, &m, &fds))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
 struct vb_conn *vb_conn_of_slot(struct vb_broker *b, uint32_t slot)

@@ -73,13 +73,34 @@ void vb_broker_tell_tree(struct vb_broker *b)
 /* Host memory may be an earlier broker's: everything that is derived from it is made again. */
 void vb_broker_group_ready(struct vb_broker *b)
 {
-	(void)vb_broker_watch(b, b->slots.group.fd[0], VB_SOURCE_SINK, 0);
-	(void)vb_broker_watch(b, b->slots.group.fd[VB_SLOT_GSI], VB_SOURCE_GSI, 0);
+	if (!b->slots.is_carried) {
+		(void)vb_broker_watch(b, b->slots.group.fd[0], VB_SOURCE_SINK, 0);
+		(void)vb_broker_watch(b, b->slots.group.fd[VB_SLOT_GSI], VB_SOURCE_GSI, 0);
+	}
 	vb_host_write_begin(b->slots.host);
 	b->slots.host->is_open = 1;
 	vb_broker_tell_tree(b);
 	vb_host_write_end(b->slots.host);
 	vb_broker_refresh_devices(b);
 	vb_broker_publish_tree(b);
-	vb_broker_cm_open(b);
+	if (!b->slots.is_carried)
+		vb_broker_cm_open(b);
+}
+
+int vb_broker_rest(struct vb_broker *b)
+{
+	static struct vb_past past;
+	int rc;
+
+	past = *vb_slots_past(&b->slots);
+	vb_broker_cm_rest(b);
+	vb_slots_close(&b->slots);
+	rc = vb_slots_init(&b->slots);
+	if (rc)
+		return rc;
+	*vb_slots_past(&b->slots) = past;
+	vb_broker_tell_tree(b);
+	vb_broker_refresh_devices(b);
+	b->is_resting = true;
+	return 0;
 }

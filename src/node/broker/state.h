@@ -44,7 +44,9 @@ struct vb_conn {
 	struct vb_cm_page *page; /* CM: calls by shared memory; NULL: there is none... */
 	uint32_t served;         /* ... the last call that was answered there, and */
 	uint32_t carried_out;    /* how many posted commands were carried out */
-	uint32_t wants;          /* WAITING: enum vb_broker_op that it began with */
+	uint32_t wants;          /* WAITING: enum vb_broker_op that it began with, @slot that it
+				  * has from the shared broker, or 0, */
+	uint32_t others;         /* and how many processes of this user had slots there before */
 	vb_time since;
 	char comm[16];
 	/* An observer's request that a client has not answered. */
@@ -123,6 +125,11 @@ void vb_broker_unwatch(struct vb_broker *b, int fd);
 /* follow.c: called when the group has been made or adopted. */
 void vb_broker_group_ready(struct vb_broker *b);
 
+/* The adapter goes as if the broker did, but for the histories of processes that are
+ * gone.
+ */
+int vb_broker_rest(struct vb_broker *b);
+
 /* Writes the device table and the tree again. */
 void vb_broker_refresh_devices(struct vb_broker *b);
 
@@ -171,10 +178,25 @@ void vb_broker_wake_clients(struct vb_broker *b);
 void vb_conns_capture(struct vb_broker *b);
 /* Closes the connection alone: a slot of it stays taken. */
 void vb_conn_close(struct vb_broker *b, struct vb_conn *c);
+/* The connection ends with its process, too: that may leave its socket to a child that it forked.
+ * False: the process has ended already. */
+bool vb_conn_watch_process(struct vb_broker *b, struct vb_conn *c);
+/* Client @c has slot @slot, and gets @rx_fd for its socket of the group. */
+void vb_conn_welcome(struct vb_broker *b, struct vb_conn *c, uint32_t slot, int rx_fd);
+/* Answers with an error and ends the connection. */
+void vb_conn_refuse(struct vb_broker *b, struct vb_conn *c, int status, const char *text);
 /* The connection, or the process behind it, is gone. */
 void vb_conn_end(struct vb_broker *b, uint32_t index);
 
+/* carried.c: serves a client that has a slot from the shared broker. Returns false when it has to
+ * wait. */
+bool vb_conn_serve_carried(struct vb_broker *b, struct vb_conn *c, vb_time now);
+
 /* conn.c */
+
+/* How long a new client waits for survivors of an earlier broker to bring the descriptor store. */
+#define VB_SURVIVORS_NS (3 * VB_SEC)
+#define VB_RETRY_NS (50 * VB_MSEC)
 void vb_conn_accept(struct vb_broker *b, vb_time now);
 void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now);
 /* Serves the WAITING connections, or turns them away when they have waited long enough. */

@@ -3,6 +3,7 @@
 #include "node/broker/broker.h"
 
 #include "link/memory.h"
+#include "link/shm/carried.h"
 #include "node/client/dial.h"
 #include "node/client/spawn.h"
 #include "node/host/clock.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -69,16 +71,46 @@ static int map_memory(struct vb_broker_client *c, const struct vb_fds *fds)
 	return -EPROTO;
 }
 
-int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
+/* A slot from the shared broker, where one runs. */
+static int take_carried(struct vb_broker_client *c, char *why, size_t why_size)
+{
+	struct vb_carried at = {.sock = -1, .wakeup_fd = -1};
+	int rc = vb_carried_attach(&at, 0, why, why_size);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (!rc) {
+		c->carried = malloc(sizeof *c->carried);
+		rc = c->carried ? 0 : -ENOMEM;
+	}
+	if (!rc) {
+		*c->carried = at;
+		return 0;
+	}
+	vb_carried_detach(&at);
+	return why[0] ? rc : vb_error_hint(why, why_size, rc, "cannot reach the broker");
+}
+
+static void give_back_carried(struct vb_broker_client *c)
+{
+	if (!c->carried)
+		return;
+	vb_carried_detach(c->carried);
+	free(c->carried);
+	c->carried = NULL;
+}
+
+static int take_slot(struct vb_broker_client *c, char *why, size_t why_size)
 {
 	struct vb_broker_msg m;
 	struct vb_fds fds = {.cnt = 0};
 
-	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .fd_store = -1};
-	if (vb_subnet_is_wanted())
-		return vb_subnet_take_slot(c, why, why_size);
 	vb_broker_msg_init(&m, VB_BROKER_CLIENT);
 	fill_comm(m.comm, sizeof m.comm);
+	if (c->carried) {
+		m.slot = c->carried->slot;
+		m.cnt = c->carried->others;
+	}
 	int sock = vb_broker_dial(&m, &fds, true, why, why_size);
 	if (sock < 0)
 		return sock;
@@ -99,6 +131,21 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 	__atomic_add_fetch(&client_cnt, 1, __ATOMIC_RELAXED);
 	why[0] = 0;
 	return 0;
+}
+
+int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
+{
+	int rc;
+
+	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .fd_store = -1};
+	if (vb_subnet_is_wanted())
+		return vb_subnet_take_slot(c, why, why_size);
+	rc = take_carried(c, why, why_size);
+	if (!rc)
+		rc = take_slot(c, why, why_size);
+	if (rc)
+		give_back_carried(c);
+	return rc;
 }
 
 /* Connects to the broker that runs now, or to a new one, and hands it the descriptor store. The
@@ -179,6 +226,7 @@ void vb_broker_abandon(struct vb_broker_client *c)
 	vb_memory_unmap(c->shm, sizeof *c->shm);
 	vb_memory_unmap(c->host, sizeof(struct vb_host_memory));
 	vb_subnet_leave_slot(c);
+	give_back_carried(c);
 	if (c->rx_fd >= 0)
 		close(c->rx_fd);
 	if (c->fd_store >= 0) {

@@ -20,7 +20,7 @@
  * told apart and can say so. */
 #define VB_BROKER_VERSION                                                                          \
 	((uint32_t)(sizeof(struct vb_host_memory) + sizeof(struct vb_slot_shm)) / 16 << 12 |       \
-	 (0xd00u + VB_SHM_VERSION))
+	 (0xe00u + VB_SHM_VERSION))
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */
@@ -28,7 +28,9 @@
 
 enum vb_broker_op {
 	/* To the broker. */
-	VB_BROKER_CLIENT = 1, /* give me a slot */
+	/* Give me a slot; or: I have slot @slot from the shared broker, and @cnt processes of this
+	 * user had slots before. */
+	VB_BROKER_CLIENT = 1,
 	VB_BROKER_REATTACH, /* I have slot @slot, or am a keeper; comes with the descriptor store */
 	VB_BROKER_OBSERVER, /* give me host memory */
 	VB_BROKER_GET_SLOTS, /* observer: give me the slots */

@@ -355,6 +355,11 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 
 	if (!d)
 		return -EINVAL;
+	if (e->broker.carried) {
+		d = vb_link_driver_carried();
+		cfg.carried = e->broker.carried;
+		cfg.flow = NULL; /* of the sockets of the shared broker nobody tells */
+	}
 	if (e->broker.fabric) {
 		cfg.fabric = e->broker.fabric;
 		cfg.carrier = e->broker.carrier;

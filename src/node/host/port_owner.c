@@ -141,7 +141,8 @@ void vb_port_explain(const struct vb_port_owner *owner, int cnt, char *text, siz
 		    text, size,
 		    "UDP port 4791 is held by the Verbena of user %u (process %d, %s); one user "
 		    "of a network namespace has it at a time: have that user's programs end "
-		    "('verbena hca stop'), or use another network namespace",
+		    "('verbena hca stop'), let root run 'verbena broker --shared', or use another "
+		    "network namespace",
 		    (unsigned)o->uid, (int)o->pid, o->comm);
 	else if (o->is_client)
 		snprintf(

@@ -16,6 +16,7 @@ enum vb_fd_store_kind {
 	VB_FD_STORE_HOST = 1,
 	VB_FD_STORE_SLOT,     /* sockets of slots from @slot on, then as many memories of slots */
 	VB_FD_STORE_CM,       /* the connection manager's memory, node/cm/memory.h */
+	VB_FD_STORE_CARRIED,  /* memory of slot @slot, whose packets the shared broker receives */
 	VB_FD_STORE_CHANNELS, /* another store, whose items are all CHANNEL */
 	VB_FD_STORE_CHANNEL,  /* the broker's end of a channel */
 };

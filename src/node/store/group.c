@@ -25,23 +25,24 @@
 void vb_group_init(struct vb_group *g)
 {
 	g->cnt = 0;
+	g->by_byte = false;
 	memset(g->fd, 0xff, sizeof g->fd);
 }
 
 /* Dual-stack, so that one socket serves IPv4 GIDs too; IPv4 alone where IPv6 is switched off. */
-static int group_bind(bool shared)
+static int socket_bind(uint16_t port, bool shared)
 {
 	int one = 1, zero = 0;
 	union {
 		struct sockaddr sa;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
-	} a = {.in6 = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)}};
+	} a = {.in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)}};
 	socklen_t len = sizeof a.in6;
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0 && errno == EAFNOSUPPORT) {
-		a.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(VB_ROCE_PORT)};
+		a.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
 		len = sizeof a.in;
 		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	} else if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero)) {
@@ -59,6 +60,52 @@ static int group_bind(bool shared)
 		close(fd);
 		return rc;
 	}
+	return fd;
+}
+
+static void group_drain(int fd)
+{
+	char byte;
+	int err;
+	socklen_t len = sizeof err;
+
+	/* Ends: the buffer is bounded and new packets come slower than they are dropped here. */
+	for (int i = 0; i < 1 << 16 && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0; i++)
+		;
+	(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+}
+
+static int group_bind(bool shared)
+{
+	return socket_bind(VB_ROCE_PORT, shared);
+}
+
+/* Beyond net.core.rmem_max with the privilege, else up to it: both are only limits. */
+static void buffer_enlarge(int fd)
+{
+	int size = RX_BUFFER_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
+
+int vb_group_no_socket(void)
+{
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog prog = {.len = 1, .filter = &nothing};
+	int fd = socket_bind(0, false);
+
+	if (fd < 0)
+		return fd;
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	group_drain(fd);
+	/* The engine takes the windows of its peers from it. */
+	buffer_enlarge(fd);
 	return fd;
 }
 
@@ -111,6 +158,17 @@ static int group_steer(const struct vb_group *g, uint32_t cnt)
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
 
+	struct sock_filter bytes[] = {
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_LOW),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, VB_SLOT_WIDE, 0, 3),
+	    BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, VB_SLOT_WIDE - 1),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, cnt, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_A, 0),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+
+	if (g->by_byte)
+		return group_attach(g, bytes, sizeof bytes / sizeof bytes[0]);
 	return cnt <= VB_SLOT_WIDE ? group_attach(g, wide, sizeof wide / sizeof wide[0])
 				   : group_attach(g, all, sizeof all / sizeof all[0]);
 }
@@ -120,7 +178,8 @@ static void group_cut(struct vb_group *g, uint32_t cnt)
 {
 	while (g->cnt > cnt) {
 		g->cnt--;
-		close(g->fd[g->cnt]);
+		if (g->fd[g->cnt] >= 0) /* carried slots have none */
+			close(g->fd[g->cnt]);
 		g->fd[g->cnt] = -1;
 	}
 }
@@ -169,26 +228,10 @@ int vb_group_adopt(struct vb_group *g, int fd)
 	return 0;
 }
 
-static void group_drain(int fd)
-{
-	char byte;
-	int err;
-	socklen_t len = sizeof err;
-
-	/* Ends: the buffer is bounded and new packets come slower than they are dropped here. */
-	for (int i = 0; i < 1 << 16 && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0; i++)
-		;
-	(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
-}
-
 void vb_group_open(struct vb_group *g, uint32_t slot)
 {
-	int fd = g->fd[slot], size = RX_BUFFER_BYTES;
-
-	group_drain(fd);
-	/* Beyond net.core.rmem_max with the privilege, else up to it: both are only limits. */
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
-		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	group_drain(g->fd[slot]);
+	buffer_enlarge(g->fd[slot]);
 }
 
 void vb_group_quiet(struct vb_group *g, uint32_t slot)

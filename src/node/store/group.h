@@ -11,10 +11,17 @@
 
 struct vb_group {
 	uint32_t cnt; /* sockets so far: slots 0 ... cnt - 1 */
+	/* Of the shared broker: one socket for all narrow slots of a low byte, number low byte -
+	 * VB_SLOT_WIDE + 1. */
+	bool by_byte;
 	int fd[VB_SLOT_CNT];
 };
 
 void vb_group_init(struct vb_group *g);
+
+/* A socket that nobody can send to, for a process that has none of port 4791. The descriptor, or a
+ * negative errno. */
+int vb_group_no_socket(void);
 
 /* 0 when UDP port 4791 is free, -EADDRINUSE when anybody has it, or another negative errno. */
 int vb_group_probe(void);

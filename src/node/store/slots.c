@@ -183,17 +183,25 @@ static int slots_make(struct vb_slots *s)
 	return rc;
 }
 
-int vb_slots_start(struct vb_slots *s)
+/* A descriptor store with host memory. */
+static int store_begin(struct vb_slots *s)
 {
 	struct vb_fds fds = {.cnt = 1, .fd = {s->host_fd}};
+
+	s->fd_store = vb_fd_store_create();
+	return s->fd_store < 0 ? s->fd_store
+			       : vb_fd_store_put(s->fd_store, VB_FD_STORE_HOST, 0, &fds);
+}
+
+int vb_slots_start(struct vb_slots *s)
+{
 	int rc = vb_group_probe();
 
 	if (rc)
 		return rc;
-	s->fd_store = vb_fd_store_create();
+	rc = store_begin(s);
 	if (s->fd_store < 0)
-		return s->fd_store;
-	rc = vb_fd_store_put(s->fd_store, VB_FD_STORE_HOST, 0, &fds);
+		return rc;
 	while (!rc && s->group.cnt < VB_SLOT_FIRST)
 		rc = slots_make(s);
 	if (rc) {
@@ -201,6 +209,57 @@ int vb_slots_start(struct vb_slots *s)
 		close(s->fd_store);
 		s->fd_store = -1;
 	}
+	return rc;
+}
+
+/* Any slot may be one of ours, and none has a socket. */
+static void carried_begin(struct vb_slots *s)
+{
+	s->is_carried = true;
+	s->group.cnt = VB_SLOT_LAST + 1;
+}
+
+int vb_slots_start_carried(struct vb_slots *s)
+{
+	int rc = store_begin(s);
+
+	if (!rc)
+		carried_begin(s);
+	else if (s->fd_store >= 0) {
+		close(s->fd_store);
+		s->fd_store = -1;
+	}
+	return rc;
+}
+
+static int carried_make(struct vb_slots *s, uint32_t k)
+{
+	struct vb_fds fds = {.cnt = 1};
+	int rc = memory_make(&s->slot[k]);
+
+	if (rc)
+		return rc;
+	fds.fd[0] = s->slot[k].mem_fd;
+	rc = slot_begin(&s->slot[k], k);
+	if (!rc)
+		rc = vb_fd_store_put(s->fd_store, VB_FD_STORE_CARRIED, k, &fds);
+	if (rc)
+		memory_drop(&s->slot[k]);
+	return rc;
+}
+
+int vb_slots_take_carried(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm)
+{
+	int rc = 0;
+
+	if (!s->is_carried || k < VB_SLOT_FIRST || k > VB_SLOT_LAST)
+		return -EINVAL;
+	if (s->slot[k].is_taken)
+		return -EBUSY;
+	if (!s->slot[k].shm)
+		rc = carried_make(s, k);
+	if (!rc)
+		vb_slots_occupy(s, k, pid, comm);
 	return rc;
 }
 
@@ -263,6 +322,20 @@ static int adopt_slots(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
 	return rc;
 }
 
+static int adopt_carried(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
+{
+	int rc;
+
+	if (!s->host || fds->cnt != 1 || k < VB_SLOT_FIRST || k > VB_SLOT_LAST ||
+	    (s->group.cnt && !s->is_carried) || s->slot[k].shm)
+		return -EINVAL;
+	carried_begin(s);
+	rc = adopt_memory(s, k, fds->fd[0]);
+	if (!rc)
+		fds->cnt = 0;
+	return rc;
+}
+
 /* A descriptor that is there once. */
 static int adopt_fd(int *fd, struct vb_fds *fds)
 {
@@ -282,6 +355,8 @@ static int adopt_item(void *ctx, const struct vb_fd_store_item *item, struct vb_
 		rc = adopt_host(s, fds);
 	else if (item->kind == VB_FD_STORE_SLOT)
 		rc = adopt_slots(s, item->slot, fds);
+	else if (item->kind == VB_FD_STORE_CARRIED)
+		rc = adopt_carried(s, item->slot, fds);
 	else if (item->kind == VB_FD_STORE_CM)
 		rc = adopt_fd(&s->cm_fd, fds);
 	else if (item->kind == VB_FD_STORE_CHANNELS && item->slot < VB_CM_STORES)

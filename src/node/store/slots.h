@@ -32,7 +32,8 @@ struct vb_slots {
 	int cm_fd;                     /* memory of the connection manager; -1: none yet */
 	int channels_fd[VB_CM_STORES]; /* -1: none yet */
 	struct vb_host_shm *host;
-	int fd_store; /* -1: there is no group yet */
+	int fd_store;    /* -1: there is no group yet, nor carried slots */
+	bool is_carried; /* the shared broker has the port: there is no group, and no QP1 */
 	struct vb_group group;
 	bool capture;
 	struct vb_slot slot[VB_SLOT_CNT];
@@ -53,6 +54,14 @@ int vb_slots_adopt(struct vb_slots *s, int fd_store);
 
 /* Gives a free slot to process @pid. Returns the slot or a negative errno: -ENOSPC, -EMFILE ... */
 int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm);
+
+/* The same where the shared broker has the port: processes bring the slots that they have from it.
+ */
+int vb_slots_start_carried(struct vb_slots *s);
+
+/* Slot @k, which process @pid has from the shared broker, is that process's here. 0 or a negative
+ * errno: -EINVAL there is no such slot, -EBUSY another one has it. */
+int vb_slots_take_carried(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm);
 
 /* Slot @k, which has been made and is free, is process @pid's: its socket takes packets. */
 void vb_slots_occupy(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The link of a process whose packets the shared broker receives, see carried.h. */
+#include "link/shm/carried.h"
+
+#include "link/memory.h"
+#include "link/middle/tap.h"
+#include "link/shm/priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Wakeups that are taken at a time: any user may send some. */
+#define WAKEUPS_MAX 64
+/* While nothing comes, the shared broker is asked after so often. */
+#define LOOK_NS (20 * VB_MSEC)
+
+struct carried_link {
+	struct vb_link link; /* first: the link is the object */
+	struct vb_link_config cfg;
+	struct vb_carried at;
+	int epoll_fd;
+	uint32_t turn; /* see vb_wakeup_park() */
+	bool parks, tap_later;
+	vb_time look_at; /* when to look whether the shared broker is there */
+	struct vb_ring_rx ring;
+	struct vb_shm_taken taken;
+};
+
+static struct carried_link *carried_of(struct vb_link *l)
+{
+	return (struct carried_link *)l;
+}
+
+static const struct carried_link *carried_of_const(const struct vb_link *l)
+{
+	return (const struct carried_link *)l;
+}
+
+static struct vb_wakeup *wakeup_of(const struct carried_link *s)
+{
+	return &((struct vb_carried_head *)s->at.mem)->wakeup;
+}
+
+static void tell_asleep(struct carried_link *s)
+{
+	if (s->parks)
+		(void)vb_wakeup_park(wakeup_of(s), &s->turn, VB_WAKEUP_WAITS);
+	else
+		vb_wakeup_unpark(wakeup_of(s));
+}
+
+static bool is_tapped(const struct carried_link *s)
+{
+	return s->cfg.tap && __atomic_load_n(s->cfg.tap_on, __ATOMIC_RELAXED) != 0;
+}
+
+static uint32_t carried_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from,
+			     vb_time now)
+{
+	return l->lower->ops->send(l->lower, b, from, now);
+}
+
+/* The shared broker is there, or the next one takes this process in. */
+static void look_after(struct carried_link *s)
+{
+	char byte, why[VB_CARRIER_TEXT_MAX];
+	ssize_t n = s->at.sock < 0 ? 0 : recv(s->at.sock, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	/* Packets that the last one has written are still to be read. */
+	if (vb_ring_has_packets(&s->ring) || vb_carried_attach(&s->at, s->at.slot, why, sizeof why))
+		return;
+	s->ring = (struct vb_ring_rx){.mem = s->at.mem};
+	tell_asleep(s);
+}
+
+static uint32_t carried_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	struct carried_link *s = carried_of(l);
+	uint32_t budget = cnt < VB_SHM_RX_PKTS ? cnt : VB_SHM_RX_PKTS, n = 0;
+
+	vb_ring_give_back(&s->ring);
+	s->taken.cnt = 0;
+	while (budget && vb_ring_has_packets(&s->ring))
+		n += vb_shm_take_batch(&s->cfg, &s->ring, &s->taken, rx + n, &budget);
+	/* Peers give up after half a second, some of them. */
+	if (n == 0 && now >= s->look_at) {
+		s->look_at = now + LOOK_NS;
+		look_after(s);
+	}
+	if (is_tapped(s) && !s->tap_later)
+		for (uint32_t i = 0; i < n; i++)
+			vb_tap_received(s->cfg.tap, s->cfg.ctx, &rx[i], 0);
+	return n;
+}
+
+static int carried_fd(const struct vb_link *l)
+{
+	return carried_of_const(l)->epoll_fd;
+}
+
+static uint32_t carried_fds(const struct vb_link *l, int *fd)
+{
+	fd[0] = carried_of_const(l)->at.wakeup_fd;
+	return 1 + vb_link_fds(l->lower, fd + 1);
+}
+
+static bool carried_has_packets(const struct vb_link *l)
+{
+	return vb_ring_has_packets(&carried_of_const(l)->ring);
+}
+
+static bool carried_is_emptied(const struct vb_link *l)
+{
+	return !carried_has_packets(l);
+}
+
+static void wakeups_drain(struct carried_link *s)
+{
+	struct vb_wakeup_msg k;
+	int fd;
+
+	for (int i = 0; i < WAKEUPS_MAX && vb_wakeup_take(s->at.wakeup_fd, &k, &fd); i++)
+		if (fd >= 0)
+			close(fd);
+}
+
+static void carried_park(struct vb_link *l, bool on)
+{
+	struct carried_link *s = carried_of(l);
+
+	vb_link_park(l->lower, on);
+	if (s->parks && !on)
+		wakeups_drain(s);
+	s->parks = on;
+	tell_asleep(s);
+}
+
+/* Groups are joined by sockets of port 4791, and this process has none. */
+static int carried_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
+{
+	(void)l, (void)port, (void)gid, (void)lid;
+	return -EOPNOTSUPP;
+}
+
+static void carried_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
+{
+	(void)l, (void)port, (void)gid, (void)lid;
+}
+
+static void carried_sweep(struct vb_link *l)
+{
+	vb_link_sweep(l->lower);
+	look_after(carried_of(l));
+}
+
+static void carried_tap_later(struct vb_link *l, bool on)
+{
+	carried_of(l)->tap_later = on;
+	vb_link_tap_later(l->lower, on);
+}
+
+static void carried_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx,
+				 uint16_t mark)
+{
+	const struct carried_link *s = carried_of_const(l);
+
+	(void)i;
+	if (is_tapped(s))
+		vb_tap_received(s->cfg.tap, s->cfg.ctx, rx, mark);
+}
+
+static void carried_follow_port(struct vb_link *l, uint8_t port, uint32_t ifindex)
+{
+	if (port < VB_LINK_PORTS_MAX)
+		carried_of(l)->cfg.ifindex[port] = ifindex;
+	vb_link_follow_port(l->lower, port, ifindex);
+}
+
+static void carried_close(struct vb_link *l)
+{
+	struct carried_link *s = carried_of(l);
+
+	/* A forked child may have a copy of the connection. */
+	if (s->at.sock >= 0)
+		(void)shutdown(s->at.sock, SHUT_RDWR);
+	vb_carried_detach(&s->at);
+	close(s->epoll_fd);
+	l->lower->ops->close(l->lower);
+	free(s);
+}
+
+static const struct vb_link_ops carried_ops = {
+    .name = "carried",
+    .send = carried_send,
+    .recv = carried_recv,
+    .fd = carried_fd,
+    .fds = carried_fds,
+    .has_packets = carried_has_packets,
+    .is_emptied = carried_is_emptied,
+    .park = carried_park,
+    .join = carried_join,
+    .leave = carried_leave,
+    .follow_port = carried_follow_port,
+    .sweep = carried_sweep,
+    .tap_later = carried_tap_later,
+    .tap_received = carried_tap_received,
+    .close = carried_close,
+};
+
+int vb_carried_open(struct vb_link **out, const struct vb_link_config *cfg)
+{
+	struct carried_link *s = calloc(1, sizeof *s);
+	struct epoll_event in = {.events = EPOLLIN};
+
+	if (!s)
+		return -ENOMEM;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0 ||
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, cfg->carried->wakeup_fd, &in) ||
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, vb_link_fd(cfg->lower), &in)) {
+		int rc = -errno;
+
+		if (s->epoll_fd >= 0)
+			close(s->epoll_fd);
+		free(s);
+		return rc;
+	}
+	s->link = vb_link_before(cfg->lower, &carried_ops);
+	if (s->link.window_max > VB_SHM_WINDOW_BYTES)
+		s->link.window_max = VB_SHM_WINDOW_BYTES;
+	s->cfg = *cfg;
+	s->at = *cfg->carried;
+	s->ring.mem = s->at.mem;
+	*cfg->carried = (struct vb_carried){.sock = -1, .wakeup_fd = -1};
+	*out = &s->link;
+	return 0;
+}

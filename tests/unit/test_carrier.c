@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shared broker, and what a user can do to another one by it: see, take, fake or use up
+ * nothing. The users are real ones; the shared broker is a child that is root.
+ */
+#include "broker_env.h"
+#include "link/shm/carried.h"
+#include "node/carrier/carrier.h"
+#include "node/client/dial.h"
+#include "two_users.h"
+#include "udp_forged.h"
+
+#include <sys/mman.h>
+#include <sys/un.h>
+
+#define LIMIT 2u
+
+/* The memory that the users share. */
+static struct {
+	uint32_t slot[8];
+	int rc[8];
+	uint32_t ready, go, packets[8];
+	uint8_t mark[8];
+	char why[8][VB_CARRIER_TEXT_MAX];
+} * common;
+
+static pid_t carrier;
+
+/* A child checks without cmocka, whose jump back is to the parent's code. */
+#define MUST(what)                                                                                 \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static void await(const uint32_t *flag, uint32_t value)
+{
+	for (int i = 0; i < BROKER_PATIENCE_MS && __atomic_load_n(flag, __ATOMIC_SEQ_CST) < value;
+	     i++)
+		(void)poll(NULL, 0, 1);
+	MUST(__atomic_load_n(flag, __ATOMIC_SEQ_CST) >= value);
+}
+
+static void carrier_start(void)
+{
+	carrier = fork();
+	assert_true(carrier >= 0);
+	if (carrier == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(vb_carrier_main(LIMIT));
+	}
+	for (int i = 0; i < BROKER_PATIENCE_MS && !vb_carrier_runs(); i++)
+		(void)poll(NULL, 0, 1);
+	assert_true(vb_carrier_runs());
+}
+
+static void carrier_kill(void)
+{
+	assert_int_equal(kill(carrier, SIGKILL), 0);
+	assert_int_equal(waitpid(carrier, NULL, 0), carrier);
+}
+
+static int carrier_setup(void **state)
+{
+	(void)state;
+	memset(common, 0, sizeof *common);
+	carrier_start();
+	return 0;
+}
+
+static int carrier_teardown(void **state)
+{
+	(void)state;
+	carrier_kill();
+	return 0;
+}
+
+static struct vb_carried nothing(void)
+{
+	return (struct vb_carried){.sock = -1, .wakeup_fd = -1};
+}
+
+/* Attaches, and writes down at place @i of @common what comes of it. */
+static struct vb_carried attach(uint32_t i, uint32_t slot)
+{
+	struct vb_carried c = nothing();
+
+	common->rc[i] = vb_carried_attach(&c, slot, common->why[i], sizeof common->why[i]);
+	common->slot[i] = c.slot;
+	return c;
+}
+
+static void hold_two(void)
+{
+	struct vb_carried a = attach(0, 0), b = attach(1, 0);
+
+	MUST(a.sock >= 0 && b.sock >= 0);
+	(void)attach(2, 0);
+	__atomic_store_n(&common->ready, 1, __ATOMIC_SEQ_CST);
+	await(&common->go, 1);
+}
+
+static void take_others(void)
+{
+	(void)attach(3, 0);
+	(void)attach(4, common->slot[0]);
+	(void)attach(5, common->slot[0] ^ 31); /* of the same low byte */
+	(void)attach(6, VB_SLOT_FIRST);
+	(void)attach(7, VB_SLOT_CNT - 1);
+}
+
+/* A user has so many processes, all of one low byte that nobody else has; another user is not
+ * harmed, and gets none of the slots of that byte, asked for by name. */
+static void slots__of_two_users(void **state)
+{
+	pid_t victim = user_start(VICTIM, hold_two);
+
+	(void)state;
+	await(&common->ready, 1);
+	assert_int_equal(user_run(STRANGER, take_others), 0);
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(user_end(victim), 0);
+	assert_int_equal(common->rc[0] | common->rc[1] | common->rc[3], 0);
+	assert_true(common->slot[0] != common->slot[1]);
+	assert_int_equal(vb_slot_qpn_base(common->slot[0]) & 0xff,
+			 vb_slot_qpn_base(common->slot[1]) & 0xff);
+	assert_int_not_equal(vb_slot_qpn_base(common->slot[0]) & 0xff,
+			     vb_slot_qpn_base(common->slot[3]) & 0xff);
+	assert_int_equal(common->rc[2], -EDQUOT);
+	assert_non_null(strstr(common->why[2], "2 processes of user 1001"));
+	for (int i = 4; i < 8; i++)
+		assert_int_equal(common->rc[i], -EBUSY);
+}
+
+static int dial_raw(void)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct timeval patience = {.tv_sec = BROKER_PATIENCE_MS / 1000};
+	struct sockaddr_un a;
+	socklen_t len = vb_carrier_address(&a);
+
+	MUST(connect(sock, (struct sockaddr *)&a, len) == 0);
+	MUST(setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
+	return sock;
+}
+
+static bool has_ended(int sock)
+{
+	char byte;
+
+	return recv(sock, &byte, 1, 0) == 0 || errno == ECONNRESET;
+}
+
+/* Many connections that ask for nothing, and messages that are none. */
+static void use_up(void)
+{
+	struct vb_carrier_call call = {.magic = VB_CARRIER_MAGIC,
+				       .version = VB_CARRIER_VERSION + 1};
+	struct vb_carrier_answer answer;
+	char byte = 0;
+	int sock = dial_raw();
+
+	MUST(send(sock, &byte, 1, MSG_NOSIGNAL) == 1);
+	MUST(recv(sock, &answer, sizeof answer, 0) == sizeof answer && answer.status == -EPROTO);
+	sock = dial_raw();
+	MUST(send(sock, &call, sizeof call, MSG_NOSIGNAL) == sizeof call);
+	MUST(recv(sock, &answer, sizeof answer, 0) == sizeof answer && answer.status == -EPROTO);
+	for (uint32_t i = 0; i < 4 * (LIMIT + 8); i++)
+		sock = dial_raw();
+	MUST(has_ended(sock)); /* one too many */
+	__atomic_store_n(&common->ready, 1, __ATOMIC_SEQ_CST);
+	await(&common->go, 1);
+}
+
+static void attach_once(void)
+{
+	(void)attach(0, 0);
+}
+
+static void connections__of_one_user_harm_no_other(void **state)
+{
+	pid_t stranger = user_start(STRANGER, use_up);
+
+	(void)state;
+	await(&common->ready, 1);
+	assert_int_equal(user_run(VICTIM, attach_once), 0);
+	assert_int_equal(common->rc[0], 0);
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(user_end(stranger), 0);
+}
+
+/* Reads from the ring, when the parent says so, until there have been @least packets and there is
+ * no other. Their room is not given back. */
+static void read_ring(uint32_t i, uint32_t least)
+{
+	struct vb_carried c = attach(i, 0);
+	struct vb_ring_rx ring = {.mem = c.mem};
+	static uint8_t copy[VB_RING_COPY_BYTES];
+	struct vb_ring_way way;
+	struct vb_rx rx;
+
+	MUST(common->rc[i] == 0);
+	__atomic_add_fetch(&common->ready, 1, __ATOMIC_SEQ_CST);
+	await(&common->go, 1);
+	for (int ms = 0; ms < BROKER_PATIENCE_MS && common->packets[i] < least; ms++) {
+		while (vb_ring_begin(&ring, &way))
+			while (vb_ring_take(&ring, &rx, copy)) {
+				common->packets[i]++;
+				common->mark[i] = rx.pkt[11];
+				MUST(vb_slot_of_bth(rx.pkt) == c.slot);
+			}
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+static void read_as_victim(void)
+{
+	read_ring(0, 4000);
+}
+
+static void read_as_stranger(void)
+{
+	read_ring(1, 12);
+}
+
+/* Sends @cnt packets to a QP of slot @slot that end in @mark. */
+static void flood(uint32_t slot, uint32_t cnt, uint8_t mark, bool is_right)
+{
+	const struct vb_gid loopback = {.b = {[15] = 1}};
+	const struct vb_path way = {.sgid = loopback, .dgid = loopback};
+	uint32_t qpn = vb_slot_qpn_base(slot) + 7 * vb_slot_qpn_stride(slot);
+	struct forged o;
+
+	forge(&o, &way, 0, 0, 200);
+	memset(o.pkt, 0, VB_BTH_LEN);
+	o.pkt[0] = VB_TRANSPORT_UC | VB_OP_SEND_ONLY;
+	o.pkt[5] = (uint8_t)(qpn >> 16);
+	o.pkt[6] = (uint8_t)(qpn >> 8);
+	o.pkt[7] = (uint8_t)qpn;
+	o.pkt[11] = mark;
+	forge_icrc(&o, &way, 0, 0);
+	o.pkt[20] ^= !is_right;
+	for (uint32_t i = 0; i < cnt; i++)
+		forged_send(&o);
+	close(o.fd);
+}
+
+/* A user who does not read, while more comes for him than he has room for, loses packets, and no
+ * other does. Damaged packets are nobody's, and packets for a slot that nobody has. */
+static void ring__that_nobody_reads_harms_no_other(void **state)
+{
+	const uint32_t many = 12000;
+	pid_t victim = user_start(VICTIM, read_as_victim);
+	pid_t stranger = user_start(STRANGER, read_as_stranger);
+
+	(void)state;
+	await(&common->ready, 2);
+	for (int i = 0; i < 12; i++) {
+		flood(common->slot[0], many / 12, 1, true);
+		flood(common->slot[1], 1, (uint8_t)(10 + i), true);
+		flood(common->slot[1], 1, 5, false);
+		flood(common->slot[1] ^ 31, 1, 6, true);
+	}
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(user_end(victim), 0);
+	assert_int_equal(user_end(stranger), 0);
+	assert_uint_in_range(common->packets[0], 4000, many - 1);
+	assert_int_equal(common->packets[1], 12);
+	assert_int_equal(common->mark[1], 21);
+}
+
+/* A process has its slot again from the next shared broker; its endpoint stays. */
+static void hold_over(void)
+{
+	struct vb_carried c = attach(0, 0);
+	uint64_t token = c.token;
+
+	MUST(common->rc[0] == 0);
+	__atomic_store_n(&common->ready, 1, __ATOMIC_SEQ_CST);
+	await(&common->go, 1);
+	common->rc[1] = vb_carried_attach(&c, c.slot, common->why[1], sizeof common->why[1]);
+	common->slot[1] = c.slot;
+	MUST(c.token == token);
+	/* Its connection has ended: another process of the user may have the slot. */
+	vb_carried_detach(&c);
+	for (int i = 0; i < 1000; i++) {
+		c = attach(2, common->slot[0]);
+		if (common->rc[2] != -EBUSY)
+			break;
+		vb_carried_detach(&c);
+		(void)poll(NULL, 0, 1);
+	}
+	MUST(common->rc[2] == 0 && common->slot[2] == common->slot[0]);
+}
+
+static void carrier__that_comes_after_another(void **state)
+{
+	pid_t victim = user_start(VICTIM, hold_over);
+
+	(void)state;
+	await(&common->ready, 1);
+	carrier_kill();
+	carrier_start();
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(user_end(victim), 0);
+	assert_int_equal(common->rc[1], 0);
+	assert_int_equal(common->slot[1], common->slot[0]);
+}
+
+/* The program of a user has no socket of the port, none that shares one, and none that takes
+ * anything; its broker has no such socket either, and says that there is no RDMA CM. */
+static void use_adapter(void)
+{
+	struct vb_broker_client c;
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+	struct sockaddr_in6 a;
+	socklen_t len = sizeof a, one = sizeof(int);
+	char why[256] = "";
+	uint8_t byte = 1;
+	int on = 1;
+
+	MUST(vb_broker_connect(&c, why, sizeof why) == 0);
+	MUST(c.carried && c.slot == c.carried->slot && c.slot >= VB_SLOT_WIDE);
+	MUST(c.shm->slot == c.slot && c.host->taken[c.slot] == VB_SLOT_TAKEN);
+	MUST(getsockname(c.rx_fd, (struct sockaddr *)&a, &len) == 0);
+	MUST(ntohs(a.sin6_port) != VB_ROCE_PORT);
+	MUST(getsockopt(c.rx_fd, SOL_SOCKET, SO_REUSEPORT, &on, &one) == 0 && !on);
+	a.sin6_addr = in6addr_loopback;
+	MUST(sendto(socket(AF_INET6, SOCK_DGRAM, 0), &byte, 1, 0, (struct sockaddr *)&a, len) == 1);
+	MUST(recv(c.rx_fd, &byte, 1, MSG_DONTWAIT) < 0);
+	vb_broker_msg_init(&m, VB_BROKER_CM);
+	MUST(vb_broker_dial(&m, &fds, true, why, sizeof why) == -EOPNOTSUPP);
+	MUST(strstr(why, "no RDMA CM"));
+	/* The next broker has its slots. */
+	pid_t old = (pid_t)c.host->broker_pid;
+	MUST(kill(old, SIGKILL) == 0);
+	for (int i = 0; i < BROKER_PATIENCE_MS / 10 && c.host->broker_pid == (uint32_t)old; i++) {
+		(void)vb_broker_check(&c);
+		(void)poll(NULL, 0, 10);
+	}
+	MUST(c.host->broker_pid != (uint32_t)old);
+	MUST(c.host->taken[c.slot] == VB_SLOT_TAKEN);
+	vb_broker_disconnect(&c);
+}
+
+static void broker__of_a_user(void **state)
+{
+	(void)state;
+	assert_int_equal(user_run(VICTIM, use_adapter), 0);
+}
+
+/* Only root's shared broker is one. */
+static void take_name(void)
+{
+	struct sockaddr_un a;
+	socklen_t len = vb_carrier_address(&a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	MUST(vb_carrier_main(LIMIT) == 1);
+	MUST(bind(fd, (struct sockaddr *)&a, len) == 0 && listen(fd, 8) == 0);
+	__atomic_store_n(&common->ready, 1, __ATOMIC_SEQ_CST);
+	await(&common->go, 1);
+}
+
+static void carrier__of_a_stranger_is_none(void **state)
+{
+	pid_t stranger;
+
+	(void)state;
+	memset(common, 0, sizeof *common);
+	stranger = user_start(STRANGER, take_name);
+	await(&common->ready, 1);
+	assert_false(vb_carrier_runs());
+	assert_int_equal(user_run(VICTIM, attach_once), 0);
+	assert_int_equal(common->rc[0], -ENOENT);
+	assert_int_equal(vb_carrier_main(LIMIT), 1); /* the name is taken */
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(user_end(stranger), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(slots__of_two_users, carrier_setup, carrier_teardown),
+	    cmocka_unit_test_setup_teardown(connections__of_one_user_harm_no_other, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(ring__that_nobody_reads_harms_no_other, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(carrier__that_comes_after_another, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(broker__of_a_user, carrier_setup, carrier_teardown),
+	    cmocka_unit_test(carrier__of_a_stranger_is_none),
+	};
+
+	(void)argc;
+	if (!two_users_enter(argv)) {
+		fprintf(stderr, "no second user here: tests not run\n");
+		return 77;
+	}
+	common =
+	    mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(common != MAP_FAILED);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
