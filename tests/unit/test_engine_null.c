@@ -56,6 +56,12 @@ const struct vb_link_driver *vb_link_driver_find(const char *name)
 	return *name == 0 || strcmp(name, driver.name) == 0 ? &driver : NULL;
 }
 
+/* There is no shared broker. */
+const struct vb_link_driver *vb_link_driver_carried(void)
+{
+	return NULL;
+}
+
 /* This host is at no node of a fabric. */
 const struct vb_link_driver *vb_link_driver_fabric(void)
 {
