@@ -239,6 +239,7 @@ static void files__of_each_device(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	b.conn[9] = (struct vb_conn){.in_use = true, .kind = VB_CONN_CLIENT, .sock = pair[0]};
+	b.conn_end = 10;
 	put("infiniband/verbena2/cc_params/rp_ai_rate", "71\n");
 	assert_true(value_of(2, "rp_ai_rate") == 71);
 	assert_true(value_of(0, "rp_ai_rate") == is);

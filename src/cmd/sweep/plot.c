@@ -298,15 +298,6 @@ static int write_svg(FILE *f, const struct vb_sweep *s, const void *chart)
 	return vb_chart_write(f, chart, 1);
 }
 
-uint32_t vb_sweep_metric_of(const char *name)
-{
-	uint32_t k = 0;
-
-	while (strcmp(vb_sweep_metric[k].name, name) != 0)
-		k++;
-	return k;
-}
-
 int vb_sweep_plot(const struct vb_sweep *s, const char *x, const char *y)
 {
 	struct vb_sweep_plot *p = calloc(1, sizeof *p);

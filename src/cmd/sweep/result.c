@@ -171,3 +171,12 @@ bool vb_sweep_load_bins(const struct vb_sweep *s, uint32_t i, struct vb_sweep_bi
 	fclose(f);
 	return has;
 }
+
+uint32_t vb_sweep_metric_of(const char *name)
+{
+	uint32_t k = 0;
+
+	while (strcmp(vb_sweep_metric[k].name, name) != 0)
+		k++;
+	return k;
+}

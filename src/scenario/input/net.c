@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Nodes, cables, and the checks of all of them. See net.h. */
-#include "scenario/input/nics.h"
+#include "scenario/input/net.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -218,9 +218,7 @@ int vb_net_check(struct vb_net *n, const struct vb_complaint *c)
 	if (n->host_cnt == 0)
 		return vb_complain(c, 1, 1, "there is no host");
 	bad = pairs_check(n, c);
-	if (!bad)
-		bad = parts_check(n, c);
-	return bad ? bad : vb_net_find_nics(n, c);
+	return bad ? bad : parts_check(n, c);
 }
 
 void vb_net_cable_complete(struct vb_cable *c, const struct vb_cable *like)

@@ -48,7 +48,7 @@ struct vb_net {
 	uint32_t *bucket; /* of names: index of a node + 1 */
 	uint32_t bucket_cnt;
 	uint64_t key; /* of their hashes */
-	/* NICs, by vb_net_check(): as in struct vb_nics. */
+	/* NICs, by vb_net_find_nics(): as in struct vb_nics. */
 	uint32_t *first, *network;
 };
 

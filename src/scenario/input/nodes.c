@@ -3,6 +3,7 @@
 #include "scenario/input/nodes.h"
 
 #include "fault/fault.h"
+#include "scenario/input/nics.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,6 +24,13 @@ struct link_words {
 	struct vb_net_link link;
 	uint32_t count;
 };
+
+static int check_net(struct vb_net *n, const struct vb_complaint *c)
+{
+	int bad = vb_net_check(n, c);
+
+	return bad ? bad : vb_net_find_nics(n, c);
+}
 
 static struct vb_net_place place_at(const yaml_node_t *node)
 {
@@ -191,7 +199,7 @@ int vb_net_read_nodes(struct vb_net *n, struct reader *r, const yaml_node_t *map
 		bad = reader_fail(r, nodes, "there is no host");
 	if (!bad)
 		bad = reader_list(r, links, n, link_read);
-	return bad ? bad : memory_refuse(r, map, vb_net_check(n, &c));
+	return bad ? bad : memory_refuse(r, map, check_net(n, &c));
 }
 
 /* The values are read when the names are known. */
@@ -255,5 +263,5 @@ int vb_net_parse(struct vb_net *n, enum vb_net_form form, const char *text, size
 	if (form == VB_NET_FORM_YAML)
 		return yaml_read(n, text, len, c);
 	bad = vb_net_read_ns3(n, text, len, c);
-	return bad ? bad : vb_net_check(n, c);
+	return bad ? bad : check_net(n, c);
 }
