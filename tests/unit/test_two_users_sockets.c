@@ -78,7 +78,7 @@ static void leave_descriptor(void)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct vb_broker_msg m;
 
-	(void)alarm(10);
+	(void)alarm(40);
 	for (int ms = 0; connect(fd, (struct sockaddr *)&a, len) && ms < BROKER_PATIENCE_MS; ms++)
 		(void)poll(NULL, 0, 1);
 	vb_broker_msg_init(&m, VB_BROKER_CLIENT);
@@ -93,7 +93,7 @@ static void be_served(void)
 {
 	struct vb_broker_observer o;
 
-	(void)alarm(10);
+	(void)alarm(40);
 	MUST(vb_broker_observe(&o, false, broker_why, sizeof broker_why) == 0);
 	vb_broker_observe_end(&o);
 }
