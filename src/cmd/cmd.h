@@ -21,7 +21,6 @@ struct vb_cmd {
 	const char *name, *arguments, *text; /* @arguments and @text as --help shows them */
 	const struct vb_cmd_option *options;
 	int (*run)(const struct vb_cmd *cmd, int argc, char **argv); /* returns the exit status */
-	bool is_internal;                                            /* not listed by --help */
 };
 
 extern const struct vb_cmd vb_cmd_broker, vb_cmd_capture, vb_cmd_counters, vb_cmd_csr,

@@ -24,8 +24,7 @@ static void print_help(FILE *f)
 	      "root.\n\nCommands:\n",
 	      f);
 	for (size_t i = 0; i < COMMAND_CNT; i++)
-		if (!commands[i]->is_internal)
-			fprintf(f, "  %-10s  %s\n", commands[i]->name, commands[i]->text);
+		fprintf(f, "  %-10s  %s\n", commands[i]->name, commands[i]->text);
 	fputs("\n'verbena COMMAND --help' shows the options of a command; see also verbena(1).\n"
 	      "Start with 'verbena doctor', then 'verbena run -- ibv_devinfo'.\n",
 	      f);
@@ -37,8 +36,7 @@ static int unknown_command(const char *name)
 	unsigned least = vb_near_limit(name);
 
 	for (size_t i = 0; i < COMMAND_CNT; i++)
-		if (!commands[i]->is_internal &&
-		    vb_near_distance(name, commands[i]->name) <= least) {
+		if (vb_near_distance(name, commands[i]->name) <= least) {
 			near = commands[i]->name;
 			least = vb_near_distance(name, near) - 1;
 		}

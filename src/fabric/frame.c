@@ -43,7 +43,7 @@ static bool pool_grow(struct vb_frame_pool *pool)
 		p->next = pool->free;
 		pool->free = p;
 	}
-	return true;
+	return pool->free != NULL;
 }
 
 struct vb_frame *vb_frame_pool_take(struct vb_frame_pool *pool)

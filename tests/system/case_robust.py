@@ -318,7 +318,7 @@ def _(context):
             raise Failure(f"the broker of 20 MB says {named}")
         context.wait(lambda: not c.pids(), 20, lambda: f"left behind: {c.pids()}")
         c.run([context.verbena, "run", "--", "ibv_devinfo"])
-        named += starve(context, c, [f"--as={mb}000000" for mb in (*range(12, 40), *range(40, 100, 8))])
+        named += starve(context, c, [f"--as={mb}000000" for mb in (*range(16, 40), *range(40, 100, 8))])
         named += starve(context, c, [f"--nofile={n}" for n in range(6, 18)])
         for short in "Too many open files", "Cannot allocate memory":
             for what in "progress thread", "cannot open verbena0":
