@@ -94,7 +94,7 @@ void vb_fds_close(struct vb_fds *fds)
 }
 
 /* The raw call: no handler of pthread_atfork(3) runs, and the child does nothing but these calls.
- */
+ * It has all descriptors of this process, and ends with it: the pipe has no other writer. */
 static pid_t hold_descriptors(const int until[2])
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
@@ -102,6 +102,7 @@ static pid_t hold_descriptors(const int until[2])
 
 	if (pid)
 		return pid;
+	(void)syscall(SYS_close, until[1]);
 	(void)syscall(SYS_read, until[0], &byte, 1);
 	for (;;)
 		(void)syscall(SYS_exit_group, 0);
