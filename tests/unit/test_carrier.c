@@ -43,6 +43,21 @@ static void await(const uint32_t *flag, uint32_t value)
 	MUST(__atomic_load_n(flag, __ATOMIC_SEQ_CST) >= value);
 }
 
+/* The process that listens by the name is the one that was started last. */
+static bool carrier_answers(void)
+{
+	struct sockaddr_un a;
+	socklen_t len = vb_carrier_address(&a), size = sizeof(struct ucred);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct ucred who;
+	bool is_it = connect(fd, (struct sockaddr *)&a, len) == 0 &&
+		     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+		     who.pid == carrier;
+
+	close(fd);
+	return is_it;
+}
+
 static void carrier_start(void)
 {
 	carrier = fork();
@@ -51,7 +66,7 @@ static void carrier_start(void)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		_exit(vb_carrier_main(LIMIT));
 	}
-	for (int i = 0; i < BROKER_PATIENCE_MS && !vb_carrier_runs(); i++)
+	for (int i = 0; i < BROKER_PATIENCE_MS && !carrier_answers(); i++)
 		(void)poll(NULL, 0, 1);
 	assert_true(vb_carrier_runs());
 }

@@ -30,12 +30,17 @@ static int take_address(void)
 {
 	struct sockaddr_un a;
 	socklen_t len = vb_carrier_address(&a);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+	vb_time until = vb_clock_now() + PORT_NS;
 
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, (struct sockaddr *)&a, len) || listen(fd, BACKLOG)) {
-		int rc = -errno;
+	/* One that was killed may just be on its way out. */
+	while ((rc = bind(fd, (struct sockaddr *)&a, len)) && errno == EADDRINUSE &&
+	       vb_clock_now() < until)
+		(void)poll(NULL, 0, PORT_LOOK_MS);
+	if (rc || listen(fd, BACKLOG)) {
+		rc = -errno;
 
 		close(fd);
 		return rc;

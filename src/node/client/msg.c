@@ -93,16 +93,24 @@ void vb_fds_close(struct vb_fds *fds)
 	fds->cnt = 0;
 }
 
-/* The raw call: no handler of pthread_atfork(3) runs, and the child does nothing but these calls.
- * It has all descriptors of this process, and ends with it: the pipe has no other writer. */
-static pid_t hold_descriptors(const int until[2])
+/* The raw calls: no handler of pthread_atfork(3) runs, and the child does nothing else. It ends
+ * when this process does, for the pipe has no other writer, and keeps nothing else of it: a name or
+ * a port that it kept would be in the way of the next broker. */
+static pid_t hold_socket(int sock, const int until[2])
 {
+	unsigned low = (unsigned)(sock < until[0] ? sock : until[0]);
+	unsigned high = (unsigned)(sock < until[0] ? until[0] : sock);
 	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
 	char byte;
 
 	if (pid)
 		return pid;
-	(void)syscall(SYS_close, until[1]);
+	if (low > 0)
+		(void)syscall(SYS_close_range, 0u, low - 1, 0u);
+	if (high > low + 1)
+		(void)syscall(SYS_close_range, low + 1, high - 1, 0u);
+	(void)syscall(SYS_close_range, high + 1, ~0u, 0u);
+	(void)syscall(SYS_close, until[1]); /* where the kernel has no close_range(2) */
 	(void)syscall(SYS_read, until[0], &byte, 1);
 	for (;;)
 		(void)syscall(SYS_exit_group, 0);
@@ -117,7 +125,7 @@ void vb_stranger_close(int sock)
 		close(sock);
 		return;
 	}
-	pid = hold_descriptors(until);
+	pid = hold_socket(sock, until);
 	close(sock);
 	(void)!write(until[1], "", 1);
 	close(until[0]);
