@@ -120,7 +120,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	const struct vb_ibv_context *c = vb_ibv_ctx(context);
 	const struct vb_ibv_device *d = c->dev;
 	bool mlx5 = vb_ibv_is_mlx5();
-	uint32_t qps = vb_slot_qpn_cnt(vb_engine_slot(c->engine)->slot);
+	/* The child of a fork has none. */
+	const struct vb_slot_shm *slot = vb_engine_slot(c->engine);
+	uint32_t qps = slot ? vb_slot_qpn_cnt(slot->slot) : UINT32_MAX;
 	unsigned migrates = vb_ibv_is_ib(c) ? IBV_DEVICE_AUTO_PATH_MIG : 0;
 
 	*attr = (struct ibv_device_attr){
