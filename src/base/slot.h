@@ -60,7 +60,7 @@ static inline uint32_t vb_slot_qpn_cnt(uint32_t slot)
 	return (1u << 24) / vb_slot_qpn_stride(slot);
 }
 
-/* The k of a QPN: those of one process differ by it. */
+/* The index k of a QPN among the QPNs of its process. */
 static inline uint32_t vb_slot_qpn_index(uint32_t qpn)
 {
 	uint32_t shift = (qpn & 0xff) < VB_SLOT_WIDE ? 8 : 8 + VB_SLOT_SHARE_BITS;
