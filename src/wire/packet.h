@@ -82,6 +82,30 @@ struct vb_tx_batch {
 	struct vb_seg seg[VB_TX_BATCH_SEGS];
 };
 
+/* A received packet as one to send, its payload in @seg, which is borrowed. False: it is not whole,
+ * or its lengths contradict each other. */
+static inline bool vb_tx_of_rx(const struct vb_rx *rx, struct vb_tx *tx, struct vb_seg *seg)
+{
+	uint32_t hdr_len, pad;
+
+	if (rx->avail < VB_BTH_LEN || vb_rx_bytes(rx) != rx->len)
+		return false;
+	hdr_len = vb_hdr_len(rx->pkt);
+	pad = rx->pkt[1] >> 4 & 3; /* PadCnt, IBA 9.2.1 */
+	if (hdr_len < VB_BTH_LEN || hdr_len > rx->avail || hdr_len + pad > rx->len ||
+	    rx->len - hdr_len - pad > VB_PAYLOAD_MAX)
+		return false;
+	*seg = (struct vb_seg){rx->body ? rx->body : rx->pkt + hdr_len, rx->len - hdr_len - pad};
+	*tx = (struct vb_tx){.path = rx->path,
+			     .seg = seg,
+			     .payload_len = seg->len,
+			     .seg_cnt = 1,
+			     .pad = (uint8_t)pad,
+			     .hdr_len = (uint8_t)hdr_len};
+	memcpy(tx->hdr, rx->pkt, hdr_len);
+	return true;
+}
+
 /* The AckReq bit of a packet to send. */
 static inline bool vb_tx_asks_ack(const struct vb_tx *tx)
 {

@@ -15,7 +15,6 @@
 
 /* Packets of one byte that are carried before the others have their turn. */
 #define CARRY_MAX 64u
-#define BTH_PAD_AT 1 /* IBA 9.2.1 */
 
 /* The device by which a packet came is named in the ring by its interface index; here it has a
  * place of the table. With more devices than places, packets of the last ones are dropped. */
@@ -66,25 +65,6 @@ void vb_carrier_byte_close(struct vb_carrier *c, uint32_t i)
 	c->byte[i].has_more = false;
 }
 
-/* The packet as a ring takes it. False: it is not whole. */
-static bool packet_turn(const struct vb_rx *rx, struct vb_tx *tx, struct vb_seg *seg)
-{
-	uint32_t hdr_len = vb_hdr_len(rx->pkt), pad = rx->pkt[BTH_PAD_AT] >> 4 & 3;
-
-	if (hdr_len < VB_BTH_LEN || hdr_len > rx->avail || rx->avail < rx->len ||
-	    hdr_len + pad > rx->len || rx->len - hdr_len - pad > VB_PAYLOAD_MAX)
-		return false;
-	*seg = (struct vb_seg){rx->pkt + hdr_len, rx->len - hdr_len - pad};
-	*tx = (struct vb_tx){.path = rx->path,
-			     .seg = seg,
-			     .payload_len = seg->len,
-			     .seg_cnt = 1,
-			     .pad = (uint8_t)pad,
-			     .hdr_len = (uint8_t)hdr_len};
-	memcpy(tx->hdr, rx->pkt, hdr_len);
-	return true;
-}
-
 /* As link/shm/tx.c does: the message first, and only then the word is taken back. */
 static void wake_reader(struct vb_carrier *c, struct vb_carrier_client *p)
 {
@@ -131,7 +111,7 @@ void vb_carrier_carry(struct vb_carrier *c, uint32_t i)
 		/* Packets of one process and one path go together. */
 		for (; k < cnt && rx[k].path == rx[from].path && vb_slot_of_bth(rx[k].pkt) == slot;
 		     k++)
-			n += packet_turn(&rx[k], &tx[n], &seg[n]);
+			n += vb_tx_of_rx(&rx[k], &tx[n], &seg[n]);
 		/* Damage may have brought the packets of another byte here: they are not ours to
 		 * hand over. */
 		if (p && n && (slot - VB_SLOT_WIDE) / VB_SLOT_SHARE == i)

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#define BTH_PAD_AT 1
 /* Packets of one ring in a row. */
 #define TURN_PKTS 32u
 
@@ -154,20 +153,9 @@ bool vb_subnet_live_deliver(struct vb_subnet_daemon *d, vb_time wall)
 static bool packet_read(const struct vb_ib_map_port *p, const struct vb_ring_way *way,
 			const struct vb_rx *rx, struct vb_tx *tx, struct vb_seg *seg)
 {
-	uint32_t hdr_len = vb_hdr_len(rx->pkt), pad = rx->pkt[BTH_PAD_AT] >> 4 & 3;
-	const uint8_t *payload = rx->body ? rx->body : rx->pkt + hdr_len;
-
-	if (!lid_is_of(p, way->path.slid) || hdr_len < VB_BTH_LEN || hdr_len > rx->avail ||
-	    hdr_len + pad > rx->len || rx->len - hdr_len - pad > VB_PAYLOAD_MAX)
+	if (!lid_is_of(p, way->path.slid) || !vb_tx_of_rx(rx, tx, seg))
 		return false;
-	*seg = (struct vb_seg){payload, rx->len - hdr_len - pad};
-	*tx = (struct vb_tx){.path = &way->path,
-			     .seg = seg,
-			     .payload_len = seg->len,
-			     .seg_cnt = 1,
-			     .pad = (uint8_t)pad,
-			     .hdr_len = (uint8_t)hdr_len};
-	memcpy(tx->hdr, rx->pkt, hdr_len);
+	tx->path = &way->path;
 	return true;
 }
 
