@@ -86,7 +86,8 @@ def _(context):
     needs("--preset user" in steps["Build"]["run"] and "$SOURCE/build/user" in steps["Build"]["run"], steps["Build"])
     root = os.path.join(context.machine.folder, "root")
     script = steps["Install"]["run"].replace("$root ldconfig\n", "").replace(
-        'cmake --install "$SOURCE/build/user"', f'cmake --install "{context.build}" --prefix {root} >/dev/null')
+        'cmake --install "$SOURCE/build/user"', f'flock "{context.build}/install.lock" '
+        f'cmake --install "{context.build}" --prefix {root} >/dev/null')
     environment = os.path.join(context.machine.folder, "environment")
     open(environment, "w").close()
     out = context.machine.a.run(["env", f"PATH={root}/bin:{os.environ['PATH']}", "SOURCE=.", "PRELOAD=true",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An installation by cmake --install in another place works there, in a folder with spaces in its name too: programs
 link with it, shells complete it, and cmake/uninstall.cmake removes it."""
+import fcntl
 import os
 import re
 import shlex
@@ -36,11 +37,16 @@ int main(void)
 
 
 def installed(context, name):
-    """The files of an installation below the prefix @name, and that prefix."""
+    """The files of an installation below the prefix @name, that prefix, and the manifest of the installation. The
+    build has one manifest for all installations, and cases run side by side: each takes a copy of its own."""
     prefix = os.path.join(context.machine.folder, name)
-    subprocess.run(["cmake", "--install", context.build, "--prefix", prefix], check=True,
-                   stdout=subprocess.DEVNULL, timeout=60)
-    return prefix, files(prefix)
+    manifest = os.path.join(context.build, "install_manifest.txt")
+    with open(os.path.join(context.build, "install.lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["cmake", "--install", context.build, "--prefix", prefix], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        mine = shutil.copy(manifest, prefix + ".manifest")
+    return prefix, files(prefix), mine
 
 
 def files(prefix):
@@ -50,7 +56,7 @@ def files(prefix):
 @case("installed.files")
 def _(context):
     """Each file has its place; a program that uses the public interface builds and runs; all goes again."""
-    prefix, found = installed(context, "installed")
+    prefix, found, manifest = installed(context, "installed")
     for want in WANTED:
         if not any(re.fullmatch(want, f) for f in found):
             raise Failure(f"no {want} among {sorted(found)}")
@@ -78,7 +84,7 @@ def _(context):
     os.remove(program)
     mine = os.path.join(prefix, "share", "verbena", "scenarios", "mine.yaml")
     open(mine, "w").close()
-    subprocess.run(["cmake", f"-DMANIFEST={context.build}/install_manifest.txt", "-P",
+    subprocess.run(["cmake", f"-DMANIFEST={manifest}", "-P",
                     f"{context.source}/cmake/uninstall.cmake"], check=True, capture_output=True, timeout=60)
     if files(prefix) != {os.path.relpath(mine, prefix)}:
         raise Failure(f"left behind: {sorted(files(prefix))}")
@@ -91,7 +97,7 @@ def _(context):
 @case("installed.path_with_spaces")
 def _(context):
     """LD_PRELOAD has spaces between its entries, and programs reach the library all the same."""
-    prefix, _ = installed(context, "a folder, and another")
+    prefix, _, _ = installed(context, "a folder, and another")
     a, verbena = context.machine.a, os.path.join(prefix, "bin", "verbena")
     for argv in (["run", "--", "ibv_devices"], ["trace", "--", "ibv_devices"],
                  ["run", "--", "sh", "-c", "exec ibv_devices"]):
@@ -109,7 +115,7 @@ def _(context):
         raise Failure(out)
     shutil.rmtree(prefix)
     # A colon ends an entry in both lists.
-    prefix, _ = installed(context, "a:b")
+    prefix, _, _ = installed(context, "a:b")
     out = a.run([os.path.join(prefix, "bin", "verbena"), "run", "--", "ibv_devices"], status=125)
     if "colon" not in out:
         raise Failure(out)
