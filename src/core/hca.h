@@ -105,7 +105,7 @@ struct vb_hca_config {
 	/*
 	 * True while it is known that the receiver of QP @dqpn at @path has not read yet what was
 	 * sent to it last, or has not got to its answer: an ACK timer that fires starts over then,
-	 * at no cost. NULL: never known.
+	 * and costs no retry. NULL: never known.
 	 */
 	bool (*unanswered)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	void *receiver_ctx; /* of all three */

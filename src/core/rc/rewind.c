@@ -111,7 +111,7 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 		return;
 	}
 	if (receiver_lags(qp, now)) {
-		vb_rto_paused(&qp->rto);
+		vb_rto_excused(&qp->rto, vb_req_run_time(qp, now));
 		vb_req_arm(qp, now);
 		return;
 	}

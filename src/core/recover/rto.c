@@ -139,6 +139,13 @@ void vb_rto_paused(struct vb_rto *r)
 	r->carries_on = false;
 }
 
+void vb_rto_excused(struct vb_rto *r, vb_time now)
+{
+	if (r->since != VB_NEVER)
+		r->since = vb_time_min(vb_time_after(r->since, r->timeout), now);
+	r->carries_on = false;
+}
+
 void vb_rto_woke(struct vb_rto *r)
 {
 	r->woke = true;

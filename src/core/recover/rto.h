@@ -94,6 +94,11 @@ enum vb_rto_move vb_rto_progress(struct vb_rto *r, const struct vb_rto_rules *ru
 /* The peer answered that it is not ready: it is alive, so retries and total timeout start over. */
 void vb_rto_paused(struct vb_rto *r);
 
+/* The timer fired, and the receiver is known not to have got to its answer: the timer counts
+ * neither as a retry nor as time of the total timeout. The retries that were spent stay spent:
+ * packets that a receiver reads late and drops each time are as lost as others. */
+void vb_rto_excused(struct vb_rto *r, vb_time now);
+
 /* This process did not run for a while since vb_rto_arm(). Before vb_rto_timed_out() and
  * vb_rto_gap(). */
 void vb_rto_woke(struct vb_rto *r);
