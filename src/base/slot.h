@@ -21,6 +21,7 @@
 #define VB_SLOT_CNT (VB_SLOT_WIDE + (256 - VB_SLOT_WIDE) * VB_SLOT_SHARE)
 #define VB_SLOT_SHARE 32 /* narrow slots of one low byte */
 #define VB_SLOT_SHARE_BITS 5
+#define VB_SLOT_NARROW_QPNS (1u << (24 - 8 - VB_SLOT_SHARE_BITS)) /* of each narrow slot */
 
 /* Processes that can have a slot at once. */
 #define VB_SLOT_PROCESSES (VB_SLOT_LAST - VB_SLOT_FIRST + 1)

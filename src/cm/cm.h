@@ -88,6 +88,9 @@ void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_
 bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint16_t *pkey,
 			 uint8_t mad[VB_MAD_LEN]);
 vb_time vb_cm_poll_timeout(const struct vb_cm *cm);
+/* The upper 8 bits of the communication IDs that are drawn from now on, where several connection
+ * managers share an address; @part not 0. 0: all bits are random. */
+void vb_cm_set_id_part(struct vb_cm *cm, uint8_t part);
 void vb_cm_handle_timeout(struct vb_cm *cm, vb_time now);
 const struct vb_cm_counters *vb_cm_counters(const struct vb_cm *cm);
 /* Of each port: cfg->ports + 1 elements, by the port of the path. */

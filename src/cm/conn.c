@@ -45,10 +45,17 @@ static void id_draw(struct vb_cm_conn *c)
 	struct vb_cm *cm = c->cm;
 
 	vb_cm_index_remove(c, VB_CM_BY_ID);
-	do
+	do {
 		c->local_id = (uint32_t)(vb_rng_next(&cm->rng) >> 32);
-	while (c->local_id == 0 || vb_cm_find(cm, VB_CM_BY_ID, 0, c->local_id));
+		if (cm->id_part)
+			c->local_id = (uint32_t)cm->id_part << 24 | (c->local_id & 0xffffff);
+	} while (c->local_id == 0 || vb_cm_find(cm, VB_CM_BY_ID, 0, c->local_id));
 	vb_cm_index_add(c, VB_CM_BY_ID, 0, c->local_id);
+}
+
+void vb_cm_set_id_part(struct vb_cm *cm, uint8_t part)
+{
+	cm->id_part = part;
 }
 
 int vb_cm_conn_create(struct vb_cm *cm, void *owner, struct vb_cm_conn **out)

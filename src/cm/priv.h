@@ -103,6 +103,7 @@ struct vb_cm_heard {
 struct vb_cm {
 	struct vb_cm_config cfg;
 	struct vb_rng rng;
+	uint8_t id_part; /* 0: none */
 	uint64_t hash_key[2];
 	uint32_t conn_cnt, bucket_mask;
 	struct vb_cm_conn **bucket[VB_CM_INDEX_CNT];

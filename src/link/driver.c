@@ -2,8 +2,8 @@
 /* The table of drivers. A driver is added here and nowhere else: docs/howto.md. */
 #include "link/driver.h"
 
+#include "link/carried/carried.h"
 #include "link/ib/ib.h"
-#include "link/shm/carried.h"
 #include "link/shm/shm.h"
 #include "link/udp/udp.h"
 

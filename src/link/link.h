@@ -71,7 +71,7 @@ struct vb_link_config {
 	/* The fabric, where the port's packets go by LID; NULL: none. See link/ib/map.h. */
 	struct vb_ib_link_config *fabric;
 	/* Where this process has no socket of port 4791: packets come from the shared broker, see
-	 * link/shm/carried.h. NULL: it has one. */
+	 * link/carried/carried.h. NULL: it has one. */
 	struct vb_carried *carried;
 	/* The slot of the process that carries the packets of this one, with rates and queues of
 	 * its own, so that little may wait in between; 0: there is none. */

@@ -32,6 +32,7 @@ struct vb_agents_config {
 	uint8_t port; /* its number at @node; 0: directed routes are not checked */
 	struct vb_smi_node node;
 	size_t memory_max;  /* bytes allocated at most, 0: 1 GiB */
+	uint8_t tid_part;   /* not 0: of each of these, bits 23 to 16 */
 	uint32_t first_tid; /* upper half of the TIDs of the first agent, 0: 1. No agent has 0,
 			       which is the owner's for requests of its own. MAD-10 */
 };

@@ -141,6 +141,7 @@ struct vb_ucma_id {
 	uint16_t space; /* the port space that its port is of: ps, but where AF_IB says another */
 	uint8_t qp_type;
 	bool is_bound;  /* has a port of its port space */
+	bool has_claim; /* ... and others have heard that it is its own */
 	bool has_local; /* at is valid */
 	bool reuses, af_only, af_only_set, tos_set, ack_timeout_set;
 	bool is_passive;
@@ -149,6 +150,8 @@ struct vb_ucma_id {
 	bool is_resumed;
 	uint8_t tos, ack_timeout;
 	struct vb_ucma_addr src, dst;
+	uint64_t claim_service;
+	struct vb_gid claim_gid; /* src may get an address later */
 	struct vb_ucma_local at;
 	struct vb_ucma_way way;
 	struct vb_cm_conn *conn; /* NULL: no message was sent or came */
@@ -273,7 +276,10 @@ void vb_ucma_id_remember(struct vb_ucma_id *id, vb_time now);
 /* An id that was restored has its port, and its listener, again. */
 void vb_ucma_bind_again(struct vb_ucma_id *id);
 int vb_ucma_listen_again(struct vb_ucma_id *id);
-int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a);
+/* With @claims, the program has asked for the address: others hear of it. */
+int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a, bool claims);
+/* Others hear that the id has its service. 0, or what config.env.claim says. */
+int vb_ucma_claim(struct vb_ucma_id *id);
 void vb_ucma_unbind(struct vb_ucma_id *id);
 int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog);
 void vb_ucma_unlisten(struct vb_ucma_id *id, vb_time now);

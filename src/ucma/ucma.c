@@ -157,6 +157,11 @@ const struct vb_cm_port_counters *vb_ucma_port_counters(const struct vb_ucma *u)
 	return vb_cm_port_counters(u->cm);
 }
 
+void vb_ucma_set_id_part(struct vb_ucma *u, uint8_t part)
+{
+	vb_cm_set_id_part(u->cm, part);
+}
+
 void vb_ucma_device_removed(struct vb_ucma *u, uint8_t port)
 {
 	for (uint32_t i = 0; i < u->cfg.ids; i++) {

@@ -80,6 +80,10 @@ struct vb_ucma_env {
 	 */
 	int (*ib_port)(void *ctx, uint8_t port, struct vb_ucma_ib_port *out);
 	int (*ib_gid)(void *ctx, const struct vb_ucma_addr *a, struct vb_gid *out);
+	/* A program has (@on), or no longer has, the service @service_id at the address @gid, zero:
+	 * at each, as often. -EADDRINUSE: another user of this host has it; or another negative
+	 * errno. NULL: there is no other user. */
+	int (*claim)(void *ctx, uint64_t service_id, const struct vb_gid *gid, bool on);
 };
 
 struct vb_ucma_config {
@@ -93,6 +97,11 @@ struct vb_ucma_config {
 
 int vb_ucma_create(struct vb_ucma **out, const struct vb_ucma_config *cfg);
 void vb_ucma_destroy(struct vb_ucma *u); /* and every file, without a word to the peers */
+
+/* The upper 8 bits of the communication IDs from now on, @part not 0; 0: all bits are random. */
+void vb_ucma_set_id_part(struct vb_ucma *u, uint8_t part);
+/* Services that programs have are claimed again: whoever kept them has forgotten. */
+void vb_ucma_claim_again(struct vb_ucma *u);
 
 int vb_ucma_file_open(struct vb_ucma *u, void *owner, struct vb_ucma_file **out);
 /* Ends all its ids as their states ask for. CMP-22, CMP-23 */

@@ -14,7 +14,7 @@ struct forged {
 	struct vb_path path;
 	uint16_t sport;
 	uint32_t len;
-	uint8_t pkt[256];
+	uint8_t pkt[320];
 };
 
 static inline void forge_icrc(struct forged *o, const struct vb_path *path, uint16_t id,

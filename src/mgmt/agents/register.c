@@ -12,6 +12,8 @@
 #define CLASS_VERSION_LIMIT 0x83
 #define CLASS_LIMIT 0x50 /* those above, but the directed route, cannot be registered */
 #define TID_LIMIT (1u << 24)
+#define TID_PART_SHIFT 16
+#define TID_PART_LIMIT (1u << TID_PART_SHIFT)
 
 static bool class_is_smi(uint8_t mgmt_class)
 {
@@ -76,9 +78,11 @@ uint32_t vb_agents_tid_draw(struct vb_agents *a)
 {
 	uint32_t tid;
 
+	uint32_t limit = a->cfg.tid_part ? TID_PART_LIMIT : TID_LIMIT;
+
 	do {
-		tid = a->next_tid;
-		a->next_tid = tid + 1 < TID_LIMIT ? tid + 1 : 1;
+		tid = a->next_tid | (uint32_t)a->cfg.tid_part << TID_PART_SHIFT;
+		a->next_tid = a->next_tid + 1 < limit ? a->next_tid + 1 : 1;
 	} while (agent_of_tid(a, tid));
 	return tid;
 }

@@ -3,6 +3,7 @@
  * The broker as the adapter's firmware: serves accesses to registers, resets, and keeps the adapter
  * while nobody uses it. A request is one message, applied as a whole or not at all.
  */
+#include "link/carried/carried.h"
 #include "node/broker/state.h"
 #include "node/netdev/devices.h"
 
@@ -139,11 +140,11 @@ int vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt)
 	struct vb_adapter_shm *a = vb_slots_adapter(&b->slots);
 	bool has_port = b->slots.fd_store >= 0;
 
-	if (on && b->slots.is_carried)
-		return -EOPNOTSUPP;
-	/* A keeper has the descriptor store, and there is none without the port. */
+	/* A keeper has the descriptor store, and there is none without the port, or a part of the
+	 * shared broker's. */
 	if (on && !has_port) {
-		int rc = vb_slots_start(&b->slots);
+		int rc = vb_carrier_runs() ? vb_slots_start_carried(&b->slots)
+					   : vb_slots_start(&b->slots);
 
 		if (rc)
 			return rc;

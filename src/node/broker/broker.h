@@ -49,8 +49,9 @@ struct vb_broker_client {
 	uint16_t carrier; /* the slot of that process if it carries packets (link/link.h); else 0 */
 	void *common;
 	/* Where the shared broker has the port: the slot and the ring from it, the link's when that
-	 * is open (link/shm/carried.h). NULL: this process has a socket of the group. */
+	 * is open (link/carried/carried.h). NULL: this process has a socket of the group. */
 	struct vb_carried *carried;
+	uint32_t qp_max; /* QPs that this process may have; 0: as many as its slot has numbers */
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */
 	void (*serve_csr)(void *ctx, struct vb_broker_msg *m);

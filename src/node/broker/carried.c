@@ -3,6 +3,7 @@
  * Programs that have their slots from the shared broker (node/carrier/): this broker, which is
  * their user's, has everything of theirs but packets and the numbers of slots.
  */
+#include "link/carried/carried.h"
 #include "node/broker/state.h"
 #include "node/host/error_hints.h"
 
@@ -16,6 +17,38 @@ static int slots_begin(struct vb_broker *b)
 	if (!rc)
 		vb_broker_group_ready(b);
 	return rc;
+}
+
+static void begin_refuse(struct vb_broker *b, struct vb_conn *c, int rc)
+{
+	char text[VB_BROKER_TEXT_MAX];
+
+	rc = vb_error_hint(text, sizeof text, rc,
+			   "your broker cannot serve programs of the "
+			   "shared broker");
+	vb_conn_refuse(b, c, rc, text);
+}
+
+bool vb_conn_begin_carried(struct vb_broker *b, struct vb_conn *c, vb_time now)
+{
+	struct vb_carrier_answer answer;
+	int fd, rc;
+
+	if (b->slots.fd_store >= 0)
+		return true;
+	rc = vb_carrier_look(VB_CARRIER_STATUS, &answer, &fd);
+	if (rc)
+		return true; /* none runs, or it says nothing: then the port says who has it */
+	close(fd);
+	/* As below. */
+	if (answer.others && vb_time_since(c->since, now) < VB_SURVIVORS_NS) {
+		b->retry_due = now + VB_RETRY_NS;
+		return false;
+	}
+	rc = slots_begin(b);
+	if (rc)
+		begin_refuse(b, c, rc);
+	return true;
 }
 
 bool vb_conn_serve_carried(struct vb_broker *b, struct vb_conn *c, vb_time now)

@@ -3,7 +3,7 @@
  * The broker's connections: a process that connects gets a slot (client), host memory (observer)
  * or, after the death of an earlier broker, its old slot back (client that reattaches).
  */
-#include "link/shm/carried.h"
+#include "link/carried/carried.h"
 #include "node/broker/state.h"
 #include "node/cm/view.h"
 #include "node/host/error_hints.h"
@@ -218,8 +218,8 @@ static void reattach_client(struct vb_broker *b, struct vb_conn *c, uint32_t slo
 	vb_conn_refuse(b, c, -ESTALE, "the slot has another owner");
 }
 
-/* The shared broker has the port, or had it: a program without a slot from it cannot be served.
- * True: @c has been told. */
+/* The shared broker has the port, or had it: a program that has no slot from it cannot be served,
+ * but by the connection manager and QP1. True: @c has been told. */
 static bool refuse_beside_carrier(struct vb_broker *b, struct vb_conn *c)
 {
 	bool is_program = c->wants == VB_BROKER_CLIENT;
@@ -232,12 +232,7 @@ static bool refuse_beside_carrier(struct vb_broker *b, struct vb_conn *c)
 			       "does not run now; wait until it does, or end them");
 		return true;
 	}
-	if (is_program || !(b->slots.is_carried || (b->slots.fd_store < 0 && vb_carrier_runs())))
-		return false;
-	vb_conn_refuse(b, c, -EOPNOTSUPP,
-		       "the shared broker has the adapter of this host: there is no RDMA CM and no "
-		       "QP1 for programs then");
-	return true;
+	return false;
 }
 
 /* Tries to make the group for a client. Returns false when the client has to wait. */
@@ -249,6 +244,10 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 	if (c->wants == VB_BROKER_CLIENT && c->slot)
 		return vb_conn_serve_carried(b, c, now);
 	if (refuse_beside_carrier(b, c))
+		return true;
+	if (c->wants != VB_BROKER_CLIENT && !vb_conn_begin_carried(b, c, now))
+		return false;
+	if (!c->in_use)
 		return true;
 
 	if (b->slots.fd_store < 0) {

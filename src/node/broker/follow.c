@@ -83,8 +83,7 @@ void vb_broker_group_ready(struct vb_broker *b)
 	vb_host_write_end(b->slots.host);
 	vb_broker_refresh_devices(b);
 	vb_broker_publish_tree(b);
-	if (!b->slots.is_carried)
-		vb_broker_cm_open(b);
+	vb_broker_cm_open(b);
 }
 
 int vb_broker_rest(struct vb_broker *b)

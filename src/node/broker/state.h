@@ -191,6 +191,9 @@ void vb_conn_end(struct vb_broker *b, uint32_t index);
 /* carried.c: serves a client that has a slot from the shared broker. Returns false when it has to
  * wait. */
 bool vb_conn_serve_carried(struct vb_broker *b, struct vb_conn *c, vb_time now);
+/* ... and one that needs no slot, where the shared broker runs: there is QP1 from it then, or @c
+ * has been refused. Returns false when it has to wait. */
+bool vb_conn_begin_carried(struct vb_broker *b, struct vb_conn *c, vb_time now);
 
 /* conn.c */
 

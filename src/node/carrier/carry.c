@@ -11,44 +11,55 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Packets of one byte that are carried before the others have their turn. */
 #define CARRY_MAX 64u
 
-/* The device by which a packet came is named in the ring by its interface index; here it has a
- * place of the table. With more devices than places, packets of the last ones are dropped. */
+uint8_t vb_carrier_port(const struct vb_carrier *c, uint32_t ifindex)
+{
+	const struct vb_host_shm *host = c->slots.host;
+
+	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < host->device_cnt; i++)
+		if (host->device[i].ifindex == ifindex && !host->device[i].parent)
+			return (uint8_t)(i + 1);
+	return 0;
+}
+
 static uint8_t find_port(void *ctx, const struct vb_gid *local, uint32_t ifindex)
 {
-	struct vb_carrier *c = ctx;
-
 	(void)local;
-	for (uint8_t i = 1; i < VB_LINK_PORTS_MAX; i++) {
-		if (c->ifindex[i] == 0)
-			c->ifindex[i] = ifindex;
-		if (c->ifindex[i] == ifindex)
-			return i;
+	return vb_carrier_port(ctx, ifindex);
+}
+
+int vb_carrier_link_open(struct vb_carrier *c, uint32_t k, struct vb_link **out)
+{
+	static const uint32_t bring = VB_LINK_BRING_ALL;
+	struct vb_link_config cfg = {.port_of = find_port, .bring = &bring, .ctx = c};
+	int fd = fcntl(c->group.fd[k], F_DUPFD_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		cfg.ifindex[i + 1] = c->slots.host->device[i].ifindex;
+	vb_group_open(&c->group, k);
+	cfg.rx_fd = fd;
+	rc = vb_udp_open(out, &cfg);
+	if (rc) {
+		close(fd);
+		vb_group_quiet(&c->group, k);
 	}
-	return 0;
+	return rc;
 }
 
 int vb_carrier_byte_open(struct vb_carrier *c, uint32_t i)
 {
-	static const uint32_t bring = VB_LINK_BRING_ALL;
-	struct vb_link_config cfg = {.port_of = find_port, .bring = &bring, .ctx = c};
-	int fd = fcntl(c->group.fd[1 + i], F_DUPFD_CLOEXEC, 0), rc;
+	int rc = vb_carrier_link_open(c, 1 + i, &c->byte[i].link);
 
-	if (fd < 0)
-		return -errno;
-	vb_group_open(&c->group, 1 + i);
-	cfg.rx_fd = fd;
-	rc = vb_udp_open(&c->byte[i].link, &cfg);
-	if (rc) {
-		close(fd);
-		vb_group_quiet(&c->group, 1 + i);
+	if (rc)
 		return rc;
-	}
-	rc = vb_carrier_watch(c, c->group.fd[1 + i], VB_CARRIER_BYTE, i);
+	rc = vb_carrier_watch(c, c->group.fd[1 + i], VB_CARRIER_ON_BYTE, i);
 	if (rc)
 		vb_carrier_byte_close(c, i);
 	return rc;
@@ -56,13 +67,24 @@ int vb_carrier_byte_open(struct vb_carrier *c, uint32_t i)
 
 void vb_carrier_byte_close(struct vb_carrier *c, uint32_t i)
 {
-	struct vb_link *l = c->byte[i].link;
+	struct vb_carrier_byte *b = &c->byte[i];
+	struct vb_link *l = b->link;
 
 	vb_carrier_unwatch(c, c->group.fd[1 + i]);
 	vb_group_quiet(&c->group, 1 + i);
 	l->ops->close(l);
-	c->byte[i].link = NULL;
-	c->byte[i].has_more = false;
+	free(b->member);
+	*b = (struct vb_carrier_byte){.user = b->user};
+}
+
+void vb_carrier_follow(struct vb_carrier *c)
+{
+	for (uint32_t k = 0; k <= VB_CARRIER_BYTES; k++) {
+		struct vb_link *l = k == VB_CARRIER_BYTES ? c->gsi.link : c->byte[k].link;
+
+		for (uint32_t i = 0; l && i < VB_DEVICES_MAX; i++)
+			vb_link_follow_port(l, (uint8_t)(i + 1), c->slots.host->device[i].ifindex);
+	}
 }
 
 /* As link/shm/tx.c does: the message first, and only then the word is taken back. */
@@ -79,18 +101,47 @@ static void wake_reader(struct vb_carrier *c, struct vb_carrier_client *p)
 					  __ATOMIC_RELAXED);
 }
 
-static void packets_put(struct vb_carrier *c, struct vb_carrier_client *p, const struct vb_tx *tx,
+uint32_t vb_carrier_put(struct vb_carrier *c, struct vb_carrier_client *p, const struct vb_tx *tx,
 			uint32_t cnt, vb_time now)
 {
-	struct vb_ring_way way = {*tx->path, c->ifindex[tx->path->port]};
+	struct vb_ring_way way = {*tx->path, c->slots.host->device[tx->path->port - 1].ifindex};
+	struct vb_carrier_counts *counts = &c->kept->user[p->user].counts;
+	bool is_gsi = p->op == VB_CARRIER_QP1;
 	uint32_t done = 0, n;
 
 	while (done < cnt && (n = vb_ring_put(&p->ring, &way, tx + done, cnt - done, now)) > 0)
 		done += n;
-	p->carried += done;
-	p->dropped += cnt - done;
+	*(is_gsi ? &counts->gsi_carried : &counts->carried) += done;
+	*(is_gsi ? &counts->gsi_dropped : &counts->dropped) += cnt - done;
 	if (done)
 		wake_reader(c, p);
+	return done;
+}
+
+/* Packets of a group: to each member. */
+static void packets_copy(struct vb_carrier *c, const struct vb_carrier_byte *b,
+			 const struct vb_tx *tx, uint32_t cnt, vb_time now)
+{
+	uint32_t ifindex = c->slots.host->device[tx->path->port - 1].ifindex;
+
+	for (uint32_t i = 0; i < b->member_cnt; i++)
+		if (b->member[i].ifindex == ifindex &&
+		    vb_gid_eq(&b->member[i].gid, &tx->path->dgid))
+			(void)vb_carrier_put(c, &c->client[b->member[i].client], tx, cnt, now);
+}
+
+/* Packets of byte @i, of one path and slot. */
+static void packets_carry(struct vb_carrier *c, uint32_t i, uint32_t slot, const struct vb_tx *tx,
+			  uint32_t cnt, vb_time now)
+{
+	if (vb_gid_is_multicast(&tx->path->dgid))
+		packets_copy(c, &c->byte[i], tx, cnt, now);
+	/* Damage or a group may have brought the packets of another byte here: they are not ours to
+	 * hand over. */
+	else if (slot < VB_SLOT_WIDE || vb_carrier_byte_of(slot) != i || !c->of_slot[slot])
+		c->misdirected += cnt;
+	else
+		(void)vb_carrier_put(c, c->of_slot[slot], tx, cnt, now);
 }
 
 void vb_carrier_carry(struct vb_carrier *c, uint32_t i)
@@ -106,16 +157,13 @@ void vb_carrier_carry(struct vb_carrier *c, uint32_t i)
 
 	for (uint32_t k = 0; k < cnt;) {
 		uint32_t slot = vb_slot_of_bth(rx[k].pkt), n = 0, from = k;
-		struct vb_carrier_client *p = c->of_slot[slot];
 
 		/* Packets of one process and one path go together. */
 		for (; k < cnt && rx[k].path == rx[from].path && vb_slot_of_bth(rx[k].pkt) == slot;
 		     k++)
 			n += vb_tx_of_rx(&rx[k], &tx[n], &seg[n]);
-		/* Damage may have brought the packets of another byte here: they are not ours to
-		 * hand over. */
-		if (p && n && (slot - VB_SLOT_WIDE) / VB_SLOT_SHARE == i)
-			packets_put(c, p, tx, n, now);
+		if (n)
+			packets_carry(c, i, slot, tx, n, now);
 	}
 }
 
@@ -128,5 +176,7 @@ bool vb_carrier_carry_more(struct vb_carrier *c)
 			vb_carrier_carry(c, i);
 		more |= c->byte[i].has_more;
 	}
-	return more;
+	if (c->gsi.has_more)
+		vb_carrier_gsi_packets(c);
+	return more || c->gsi.has_more;
 }

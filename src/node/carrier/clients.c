@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes that the shared broker serves. The kernel says which user each is; a user has so
- * many processes at most, and so many connections. A slot is a process's until its connection or
+ * The connections to the shared broker. The kernel says which user each is; a user has so many
+ * processes at most, and so many connections. The place of a process is its own until its connection or
  * the process ends.
  */
-#include "link/memory.h"
 #include "node/carrier/state.h"
 #include "node/client/msg.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define RING_NAME "verbena-carried"
-
-/* Of user @uid: connections, and those among them that have slots. */
-static uint32_t count_user(const struct vb_carrier *c, uid_t uid, uint32_t *with_slot)
-{
-	uint32_t cnt = 0;
-
-	*with_slot = 0;
-	for (uint32_t i = 0; i < VB_CARRIER_CLIENTS; i++) {
-		const struct vb_carrier_client *p = &c->client[i];
-
-		if (!p->in_use || p->uid != uid)
-			continue;
-		cnt++;
-		*with_slot += p->slot != 0;
-	}
-	return cnt;
-}
 
 static struct vb_carrier_client *client_new(struct vb_carrier *c)
 {
@@ -42,155 +22,104 @@ static struct vb_carrier_client *client_new(struct vb_carrier *c)
 	return NULL;
 }
 
-static void send_answer(const struct vb_carrier_client *p, struct vb_carrier_answer *answer, int fd)
+/* With descriptors @fd, those that are not -1. */
+static void answer_send(const struct vb_carrier_client *p, struct vb_carrier_answer *answer,
+			const int fd[2])
 {
 	union {
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(2 * sizeof(int))];
 		struct cmsghdr align;
 	} control = {.buf = {0}};
 	struct iovec iov = {.iov_base = answer, .iov_len = sizeof *answer};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	size_t len = (fd[0] >= 0 ? fd[1] >= 0 ? 2 : 1 : 0) * sizeof(int);
 
 	answer->magic = VB_CARRIER_MAGIC;
 	answer->version = VB_CARRIER_VERSION;
-	if (fd >= 0) {
+	if (len) {
 		m.msg_control = control.buf;
-		m.msg_controllen = sizeof control.buf;
+		m.msg_controllen = CMSG_SPACE(len);
 		struct cmsghdr *h = CMSG_FIRSTHDR(&m);
 		h->cmsg_level = SOL_SOCKET;
 		h->cmsg_type = SCM_RIGHTS;
-		h->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(h), &fd, sizeof fd);
+		h->cmsg_len = CMSG_LEN(len);
+		memcpy(CMSG_DATA(h), fd, len);
 	}
 	/* A client that cannot take it ends. */
 	(void)sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* The place for a connection of user @uid; NULL: there is none. */
+static struct vb_carrier_client *place_for(struct vb_carrier *c, uid_t uid)
+{
+	uint32_t user = vb_carrier_user_of(c, uid);
+	struct vb_carrier_client *p = client_new(c);
+
+	if (user == VB_CARRIER_USERS) {
+		c->strangers++;
+		return NULL;
+	}
+	if (!p || c->user[user].connections >= c->limits.processes + VB_CARRIER_SPARE) {
+		vb_carrier_refused(c, user, VB_CARRIER_REFUSED_connections);
+		return NULL;
+	}
+	*p = (struct vb_carrier_client){
+	    .in_use = true, .user = user, .sock = -1, .pidfd = -1, .ask_fd = -1};
+	c->user[user].connections++;
+	return p;
+}
+
 void vb_carrier_accept(struct vb_carrier *c)
 {
 	int sock = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct vb_carrier_client *p = client_new(c);
+	struct vb_carrier_client *p;
 	struct ucred cred;
 	socklen_t len = sizeof cred;
-	uint32_t slots, index;
+	uint32_t index;
 
 	if (sock < 0)
 		return;
-	if (!p || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
-	    count_user(c, cred.uid, &slots) >= c->processes_max + VB_CARRIER_SPARE) {
+	p = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? NULL : place_for(c, cred.uid);
+	if (!p) {
 		vb_stranger_close(sock);
 		return;
 	}
 	index = (uint32_t)(p - c->client);
-	*p = (struct vb_carrier_client){.in_use = true, .uid = cred.uid, .sock = sock};
+	p->sock = sock;
 	/* A process may leave its socket to a child that it forked: only its end counts. */
 	p->pidfd = (int)syscall(SYS_pidfd_open, cred.pid, 0);
-	if (vb_carrier_watch(c, sock, VB_CARRIER_CLIENT, index) ||
-	    (p->pidfd >= 0 && vb_carrier_watch(c, p->pidfd, VB_CARRIER_PIDFD, index)))
+	if (vb_carrier_watch(c, sock, VB_CARRIER_ON_CLIENT, index) ||
+	    (p->pidfd >= 0 && vb_carrier_watch(c, p->pidfd, VB_CARRIER_ON_PIDFD, index)))
 		vb_carrier_end(c, index);
 }
 
-static uint32_t byte_of(uint32_t slot)
-{
-	return (slot - VB_SLOT_WIDE) / VB_SLOT_SHARE;
-}
-
-/* User @uid may have slot @slot now. */
-static bool is_free(const struct vb_carrier *c, uint32_t slot, uid_t uid)
-{
-	if (slot < VB_SLOT_WIDE || slot > VB_SLOT_LAST || c->of_slot[slot])
-		return false;
-
-	const struct vb_carrier_byte *b = &c->byte[byte_of(slot)];
-
-	return b->cnt == 0 || b->uid == uid;
-}
-
-/* A slot by lot: one of a byte that is the user's, else one of a byte that is nobody's. 0: there is
- * none. */
-static uint32_t draw_slot(const struct vb_carrier *c, uid_t uid)
-{
-	for (int own = 1; own >= 0; own--) {
-		uint32_t cnt = 0, n;
-
-		for (uint32_t k = VB_SLOT_WIDE; k <= VB_SLOT_LAST; k++)
-			cnt += is_free(c, k, uid) && (c->byte[byte_of(k)].cnt != 0) == own;
-		if (cnt == 0 || getrandom(&n, sizeof n, 0) != (ssize_t)sizeof n)
-			continue;
-		n %= cnt;
-		for (uint32_t k = VB_SLOT_WIDE; k <= VB_SLOT_LAST; k++)
-			if (is_free(c, k, uid) && (c->byte[byte_of(k)].cnt != 0) == own && n-- == 0)
-				return k;
-	}
-	return 0;
-}
-
-/* Gives @p slot @slot, with a ring. Returns the descriptor of the ring, the caller's, or a negative
- * errno. */
-static int slot_give(struct vb_carrier *c, struct vb_carrier_client *p, uint32_t slot)
-{
-	struct vb_carrier_byte *b = &c->byte[byte_of(slot)];
-	int fd = vb_memory_create(RING_NAME, VB_RING_HEAD_BYTES + VB_RING_BYTES), rc;
-	void *mem;
-
-	if (fd < 0)
-		return fd;
-	rc = vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem);
-	if (!rc && b->cnt == 0) {
-		rc = vb_carrier_byte_open(c, byte_of(slot));
-		if (rc)
-			vb_memory_unmap(mem, VB_RING_MAP_BYTES);
-	}
-	if (rc) {
-		close(fd);
-		return rc;
-	}
-	b->cnt++;
-	b->uid = p->uid;
-	p->slot = slot;
-	p->ring = (struct vb_ring_tx){.mem = mem};
-	c->of_slot[slot] = p;
-	return fd;
-}
-
-static void serve_call(struct vb_carrier *c, struct vb_carrier_client *p,
+static void call_serve(struct vb_carrier *c, struct vb_carrier_client *p,
 		       const struct vb_carrier_call *call)
 {
-	struct vb_carrier_answer answer = {.status = 0};
-	uint32_t slot = call->slot && is_free(c, call->slot, p->uid) ? call->slot : 0;
-	int fd = -1;
+	struct vb_carrier_answer answer = {.qp_max = c->limits.qps,
+					   .others = c->user[p->user].processes};
+	int fd[2] = {-1, -1};
 
-	(void)count_user(c, p->uid, &answer.others);
 	p->token = call->token;
-	if (answer.others >= c->processes_max) {
-		answer.status = -EDQUOT;
-		snprintf(
-		    answer.text, sizeof answer.text,
-		    "%u processes of user %u have the adapter, and no more may: 'verbena broker "
-		    "--shared --processes' sets that",
-		    answer.others, (unsigned)p->uid);
-	} else if (call->slot && !slot) {
-		answer.status = -EBUSY;
-		snprintf(answer.text, sizeof answer.text, "slot %u has another owner", call->slot);
-	} else if (!slot && !(slot = draw_slot(c, p->uid))) {
-		answer.status = -ENOSPC;
-		snprintf(answer.text, sizeof answer.text,
-			 "the adapter has no slot left for user %u", (unsigned)p->uid);
+	if (call->op == VB_CARRIER_SLOT || call->op == VB_CARRIER_QP1) {
+		p->op = call->op;
+		fd[0] = vb_carrier_give(c, p, call->had, &answer);
+		fd[1] = fd[0] < 0 ? -1 : p->ask_fd;
+		if (fd[0] < 0)
+			p->op = 0;
+	} else if (call->op == VB_CARRIER_STATUS) {
+		fd[0] = vb_carrier_status(c, p->user);
+		answer.status = fd[0] < 0 ? fd[0] : 0;
 	} else {
-		fd = slot_give(c, p, slot);
-		if (fd < 0) {
-			answer.status = fd;
-			snprintf(answer.text, sizeof answer.text,
-				 "the shared broker cannot make a slot: %s", strerror(-fd));
-		}
+		vb_carrier_refused(c, p->user, VB_CARRIER_REFUSED_calls);
+		answer.status = -EPROTO;
 	}
-	answer.slot = p->slot;
-	send_answer(p, &answer, fd);
-	if (fd >= 0)
-		close(fd);
+	answer_send(p, &answer, fd);
+	if (fd[0] >= 0)
+		close(fd[0]);
 }
 
-void vb_carrier_answer(struct vb_carrier *c, uint32_t index)
+void vb_carrier_called(struct vb_carrier *c, uint32_t index)
 {
 	struct vb_carrier_client *p = &c->client[index];
 	struct vb_carrier_call call;
@@ -211,16 +140,18 @@ void vb_carrier_answer(struct vb_carrier *c, uint32_t index)
 	/* The other side ends the connection: closed here, with the call in the queue, its answer
 	 * would be lost. */
 	p->has_called = true;
-	vb_carrier_mute(c, p->sock, VB_CARRIER_CLIENT, index);
+	vb_carrier_mute(c, p->sock, VB_CARRIER_ON_CLIENT, index);
 	if (n == sizeof call && call.magic == VB_CARRIER_MAGIC &&
 	    call.version == VB_CARRIER_VERSION) {
-		serve_call(c, p, &call);
+		call_serve(c, p, &call);
 	} else {
 		struct vb_carrier_answer answer = {
 		    .status = -EPROTO,
 		    .text = "the shared broker is of another version of verbena"};
+		const int none[2] = {-1, -1};
 
-		send_answer(p, &answer, -1);
+		vb_carrier_refused(c, p->user, VB_CARRIER_REFUSED_calls);
+		answer_send(p, &answer, none);
 	}
 }
 
@@ -230,17 +161,13 @@ void vb_carrier_end(struct vb_carrier *c, uint32_t index)
 
 	if (!p->in_use)
 		return;
-	if (p->slot) {
-		uint32_t i = byte_of(p->slot);
-
-		c->of_slot[p->slot] = NULL;
-		if (--c->byte[i].cnt == 0)
-			vb_carrier_byte_close(c, i);
-		vb_memory_unmap(p->ring.mem, VB_RING_MAP_BYTES);
+	vb_carrier_take_back(c, p);
+	if (p->sock >= 0) {
+		vb_carrier_unwatch(c, p->sock);
+		vb_stranger_close(p->sock);
 	}
-	vb_carrier_unwatch(c, p->sock);
-	vb_stranger_close(p->sock);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
+	c->user[p->user].connections--;
 	*p = (struct vb_carrier_client){.in_use = false};
 }

@@ -2,8 +2,8 @@
 /* A client's side of the broker connection, see broker.h. */
 #include "node/broker/broker.h"
 
+#include "link/carried/carried.h"
 #include "link/memory.h"
-#include "link/shm/carried.h"
 #include "node/client/dial.h"
 #include "node/client/spawn.h"
 #include "node/host/clock.h"
@@ -74,8 +74,8 @@ static int map_memory(struct vb_broker_client *c, const struct vb_fds *fds)
 /* A slot from the shared broker, where one runs. */
 static int take_carried(struct vb_broker_client *c, char *why, size_t why_size)
 {
-	struct vb_carried at = {.sock = -1, .wakeup_fd = -1};
-	int rc = vb_carried_attach(&at, 0, why, why_size);
+	struct vb_carried at = vb_carried_nothing(VB_CARRIER_SLOT);
+	int rc = vb_carried_attach(&at, why, why_size);
 
 	if (rc == -ENOENT)
 		return 0;
@@ -85,6 +85,7 @@ static int take_carried(struct vb_broker_client *c, char *why, size_t why_size)
 	}
 	if (!rc) {
 		*c->carried = at;
+		c->qp_max = at.qp_max;
 		return 0;
 	}
 	vb_carried_detach(&at);

@@ -17,6 +17,8 @@
 #define CALLS_NS VB_MSEC
 /* Rounds of sending in one go, each as much as QP1 has room for. */
 #define PUMP_ROUNDS 64
+/* The shared broker is asked for QP1 so often while there is none. */
+#define GSI_AGAIN_NS (100 * VB_MSEC)
 
 static void take_mad(void *ctx, const struct vb_path *path, const uint8_t *mad, uint32_t len,
 		     vb_time now)
@@ -158,20 +160,51 @@ static int host_open(struct vb_broker *b, struct vb_cm_host *cm)
 	return vb_cm_host_open(cm, &loop, &env, NULL);
 }
 
+/* The shared broker that has taken QP1 in knows nothing of what programs of this user have. */
+static void gsi_greet(struct vb_broker *b)
+{
+	struct vb_cm_host *cm = b->cm;
+
+	if (!cm->gsi || cm->attached == vb_gsi_attached(cm->gsi))
+		return;
+	cm->attached = vb_gsi_attached(cm->gsi);
+	vb_ucma_set_id_part(cm->ucma, vb_gsi_part(cm->gsi));
+	vb_ucma_claim_again(cm->ucma);
+	vb_broker_umad_claim_again(b);
+}
+
+static void gsi_open(struct vb_broker *b, vb_time now)
+{
+	struct vb_cm_host *cm = b->cm;
+	char why[256];
+
+	cm->gsi_due = VB_NEVER;
+	cm->attached = 0;
+	if (vb_gsi_open(&cm->gsi, &b->slots, take_mad, b, why, sizeof why)) {
+		cm->gsi = NULL;
+		if (b->slots.is_carried)
+			cm->gsi_due = now + GSI_AGAIN_NS;
+		return;
+	}
+	if (b->slots.is_carried)
+		(void)vb_broker_watch(b, vb_gsi_fd(cm->gsi), VB_SOURCE_GSI, 0);
+	gsi_greet(b);
+}
+
 void vb_broker_cm_open(struct vb_broker *b)
 {
 	struct vb_cm_host *cm = b->cm ? b->cm : calloc(1, sizeof *cm);
-	char why[256];
+	vb_time now = vb_clock_now();
 
 	if (!cm || (!cm->ucma && host_open(b, cm))) {
 		free(cm);
 		return;
 	}
 	b->cm = cm;
-	if (!cm->gsi && vb_gsi_open(&cm->gsi, &b->slots, take_mad, b, why, sizeof why))
-		cm->gsi = NULL;
+	if (!cm->gsi)
+		gsi_open(b, now);
 	if (!cm->memory.kept)
-		memory_open(b, vb_clock_now());
+		memory_open(b, now);
 	cm_pump(b, vb_clock_now());
 }
 
@@ -182,9 +215,12 @@ void vb_broker_cm_rest(struct vb_broker *b)
 	if (!cm)
 		return;
 	if (cm->gsi) {
+		if (b->slots.is_carried)
+			vb_broker_unwatch(b, vb_gsi_fd(cm->gsi));
 		vb_gsi_close(cm->gsi);
 		cm->gsi = NULL;
 	}
+	cm->gsi_due = VB_NEVER;
 	vb_ucma_set_region(cm->ucma, NULL);
 	vb_cm_memory_close(&cm->memory);
 }
@@ -282,6 +318,7 @@ void vb_broker_cm_packets(struct vb_broker *b, vb_time now)
 	if (!vb_broker_cm_gsi(b))
 		return;
 	vb_gsi_step(b->cm->gsi, now);
+	gsi_greet(b);
 	cm_pump(b, now);
 }
 
@@ -293,8 +330,11 @@ void vb_broker_cm_timeouts(struct vb_broker *b, vb_time now)
 		return;
 	vb_asks_timeouts(b, now);
 	vb_channels_timeouts(cm, now);
+	if (cm->gsi_due <= now)
+		gsi_open(b, now);
 	if (cm->gsi)
 		vb_gsi_step(cm->gsi, now);
+	gsi_greet(b);
 	vb_ucma_handle_timeout(cm->ucma, now);
 	cm_pump(b, now);
 }
@@ -306,7 +346,7 @@ vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now)
 	if (!b->cm)
 		return VB_NEVER;
 	due = vb_time_min(vb_ucma_poll_timeout(b->cm->ucma), vb_asks_due(&b->asks));
-	due = vb_time_min(due, b->cm->hold_until);
+	due = vb_time_min(vb_time_min(due, b->cm->hold_until), b->cm->gsi_due);
 	return b->cm->gsi ? vb_time_min(due, vb_gsi_due(b->cm->gsi, now)) : due;
 }
 

@@ -6,9 +6,11 @@
  */
 #include "node/cm/env.h"
 
+#include "link/carried/carried.h"
 #include "link/udp/udp.h"
 #include "node/cm/channel.h"
 #include "node/host/clock.h"
+#include "node/netdev/low_ports.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +21,6 @@
 
 #define PORT_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
 #define ROUTE_NS (5 * VB_MSEC)
-#define LOW_PORTS "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 
 void vb_cm_env_ports(uint16_t *first, uint16_t *last)
 {
@@ -38,19 +39,8 @@ void vb_cm_env_ports(uint16_t *first, uint16_t *last)
 
 bool vb_cm_env_may_bind_low(void *ctx)
 {
-	FILE *f;
-	unsigned first = 1024;
-
 	(void)ctx;
-	if (geteuid() == 0)
-		return true;
-	f = fopen(LOW_PORTS, "re");
-	if (f) {
-		if (fscanf(f, "%u", &first) != 1)
-			first = 1024;
-		fclose(f);
-	}
-	return first <= 1;
+	return geteuid() == 0 || vb_low_ports_end() <= 1;
 }
 
 static void local_fill(struct vb_ucma_local *out, const struct vb_host_shm *host, uint32_t device,
@@ -223,11 +213,22 @@ static int group_change(void *ctx, const struct vb_ucma_local *l, const struct v
 	return b->cm && b->cm->gsi ? vb_gsi_group(b->cm->gsi, l->hca_port, g, join) : -ENODEV;
 }
 
+static int service_claim(void *ctx, uint64_t service_id, const struct vb_gid *gid, bool on)
+{
+	const struct vb_broker *b = ctx;
+	struct vb_carrier_ask ask = {.op = on ? VB_CARRIER_CLAIM : VB_CARRIER_RELEASE,
+				     .service_id = service_id,
+				     .gid = *gid};
+
+	return b->cm && b->cm->gsi ? vb_gsi_claim(b->cm->gsi, &ask) : 0;
+}
+
 struct vb_ucma_env vb_cm_env(struct vb_broker *b)
 {
 	return (struct vb_ucma_env){.local = local_find,
 				    .route = route_find,
 				    .group = group_change,
+				    .claim = service_claim,
 				    .may_bind_low = vb_cm_env_may_bind_low,
 				    .ctx = b};
 }

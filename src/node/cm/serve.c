@@ -22,9 +22,6 @@
 #define ACK_DELAY 15 /* 4.096 us * 2^n: as a kernel's software adapter tells. CMP-06 */
 /* A lost message is repeated after this much, long before the peer was told to expect it. */
 #define EARLY_RESEND_NS (100 * VB_MSEC)
-/* A program that has ended one connection listens again within this much. The server of
- * ib_send_bw -R takes 1 to 2 ms for that. */
-#define LISTEN_WAIT_NS (20 * VB_MSEC)
 
 static void *cm_alloc(void *ctx, size_t size)
 {
@@ -66,7 +63,7 @@ static int ucma_open(struct vb_cm_host *cm, const struct vb_ucma_env *env,
 		   .ports = VB_HCA_PORTS_MAX,
 		   .ack_delay = ACK_DELAY,
 		   .early_resend_ns = EARLY_RESEND_NS,
-		   .listen_wait_ns = cm->slow * LISTEN_WAIT_NS,
+		   .listen_wait_ns = cm->slow * VB_CM_LISTEN_WAIT_NS,
 		   .gid_is_local = gid_is_local,
 		   .gid_ctx = env->ctx,
 		   .alloc = cm_alloc,

@@ -14,6 +14,10 @@
  * have others. */
 #define VB_CM_HOST_TID 0x80000000u
 
+/* A program that has ended one connection listens again within this much. The server of
+ * ib_send_bw -R takes 1 to 2 ms for that. */
+#define VB_CM_LISTEN_WAIT_NS (20 * VB_MSEC)
+
 /* Begins with the machine and without channels. @gid_is_local, with env->ctx: which GIDs are this
  * end's; NULL: those that packets came to. Returns 0 or a negative errno; then it can be closed. */
 int vb_cm_host_open(struct vb_cm_host *cm, const struct vb_cm_loop *loop,

@@ -380,6 +380,16 @@ static uint32_t at_most(uint32_t v, uint32_t most)
 	return v < most ? v : most;
 }
 
+uint32_t vb_engine_qp_max(const struct vb_engine *e)
+{
+	uint32_t max = vb_limits_default.qp;
+
+	/* A narrow slot has fewer numbers; the child of a fork has no slot. */
+	if (e->broker.shm)
+		max = at_most(max, vb_slot_qpn_cnt(e->broker.slot));
+	return e->broker.qp_max ? at_most(max, e->broker.qp_max) : max;
+}
+
 static int open_hca(struct vb_engine *e, uint32_t window)
 {
 	struct vb_hca_config cfg = {
@@ -404,8 +414,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .free = hca_free,
 	};
 
-	/* A narrow slot has fewer numbers. */
-	cfg.limits.qp = at_most(cfg.limits.qp, vb_slot_qpn_cnt(e->broker.slot));
+	cfg.limits.qp = vb_engine_qp_max(e);
 	if (getrandom(&cfg.seed, sizeof cfg.seed, 0) != (ssize_t)sizeof cfg.seed)
 		return -errno;
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)

@@ -120,6 +120,8 @@ void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid
  * stores vb_slot_qpn_index() + 1 in qpn_next, where the slot's next owner starts.
  */
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
+/* QPs that this process may have. */
+uint32_t vb_engine_qp_max(const struct vb_engine *e);
 /* Why the core refused the last call that it refused, in words, told once; empty: not known. Under
  * the lock. */
 void vb_engine_refusal(struct vb_engine *e, char *to, size_t size);

@@ -3,6 +3,7 @@
  * transaction ID of its request, which nobody off the path can guess here. */
 #include "node/gsi/ask.h"
 
+#include "link/carried/carried.h"
 #include "node/broker/state.h"
 #include "node/host/clock.h"
 
@@ -66,7 +67,9 @@ void vb_asks_begin(struct vb_broker *b, struct vb_conn *c, const struct vb_broke
 		   vb_time now)
 {
 	struct vb_ask *q = b->asks.ask, *end = b->asks.ask + VB_ASKS_MAX;
+	const struct vb_gsi *gsi = vb_broker_cm_gsi(b);
 	uint64_t tid;
+	uint8_t part;
 	int err = is_valid(&m->ask) ? 0 : -EINVAL;
 
 	while (q < end && q->tid)
@@ -79,6 +82,10 @@ void vb_asks_begin(struct vb_broker *b, struct vb_conn *c, const struct vb_broke
 		ask_reply(c, m->slot, err, &m->ask);
 		return;
 	}
+	part = gsi ? vb_gsi_part(gsi) : 0;
+	if (part) /* by which the answer finds this user */
+		tid = (tid & ~(UINT64_C(0xff) << VB_CARRIER_TID_SHIFT)) |
+		      (uint64_t)part << VB_CARRIER_TID_SHIFT;
 	*q = (struct vb_ask){.tid = tid | 1,
 			     .conn = (uint32_t)(c - b->conn),
 			     .since = c->since,

@@ -2,6 +2,7 @@
 /* QP1 of the broker, see gsi.h. IBA 3.5.7, 13.5; CMP-01 */
 #include "node/gsi/gsi.h"
 
+#include "link/carried/carried.h"
 #include "node/engine/engine.h"
 #include "node/engine/priv.h"
 #include "node/host/error_hints.h"
@@ -22,6 +23,8 @@
 /* Steps in a row while packets are known to wait: the broker has others to serve. */
 #define GSI_STEPS_MAX 8
 #define GSI_HOP_LIMIT 64
+/* The shared broker is asked after so often. */
+#define GSI_LOOK_NS (50 * VB_MSEC)
 
 struct gsi_port {
 	struct vb_gsi *gsi;
@@ -44,6 +47,9 @@ struct vb_gsi {
 		uint8_t send[GSI_LONG_SENDS][VB_GSI_MESSAGE_MAX];
 	} buffer; /* registered */
 	bool is_sending[GSI_LONG_SENDS];
+	struct vb_carried *carried; /* as it came; NULL: QP1 has a socket of the group */
+	bool has_more;              /* there are packets that the descriptor does not show */
+	vb_time look_at;            /* when to look after the shared broker */
 };
 
 static void post_buffer(struct vb_gsi *g, uint64_t i)
@@ -142,7 +148,8 @@ static int open_objects(struct vb_gsi *g)
 static int describe_slot(struct vb_slots *s, struct vb_broker_client *c)
 {
 	struct vb_host_memory *m = (struct vb_host_memory *)s->host;
-	int rx_fd = fcntl(s->group.fd[VB_SLOT_GSI], F_DUPFD_CLOEXEC, 0);
+	int rx_fd = s->is_carried ? vb_group_no_socket()
+				  : fcntl(s->group.fd[VB_SLOT_GSI], F_DUPFD_CLOEXEC, 0);
 
 	if (rx_fd < 0)
 		return -errno;
@@ -162,24 +169,63 @@ static int describe_slot(struct vb_slots *s, struct vb_broker_client *c)
 	return 0;
 }
 
+/* The loop waits for the descriptor from now on. */
+static void gsi_rest(struct vb_gsi *g, vb_time now)
+{
+	struct vb_link *l = g->engine->link;
+
+	vb_link_park(l, true);
+	g->has_more = vb_link_has_packets(l);
+	g->look_at = vb_carried_of(l) ? now + GSI_LOOK_NS : VB_NEVER;
+}
+
+/* QP1 from the shared broker. */
+static int carried_take(struct vb_gsi *g, char *why, size_t why_size)
+{
+	struct vb_carried at = vb_carried_nothing(VB_CARRIER_QP1);
+	int rc = vb_carried_attach(&at, why, why_size);
+
+	if (!rc) {
+		g->carried = malloc(sizeof *g->carried);
+		rc = g->carried ? 0 : -ENOMEM;
+	}
+	if (rc)
+		vb_carried_detach(&at);
+	else
+		*g->carried = at;
+	return rc;
+}
+
+static void gsi_free(struct vb_gsi *g)
+{
+	if (g && g->carried) {
+		vb_carried_detach(g->carried);
+		free(g->carried);
+	}
+	free(g);
+}
+
 int vb_gsi_open(struct vb_gsi **out, struct vb_slots *s, vb_gsi_handler *handler, void *ctx,
 		char *why, size_t why_size)
 {
 	struct vb_gsi *g = calloc(1, sizeof *g);
 	struct vb_broker_client at;
-	int err = g ? describe_slot(s, &at) : -ENOMEM;
+	int err = !g ? -ENOMEM : s->is_carried ? carried_take(g, why, why_size) : 0;
 
+	if (!err)
+		err = describe_slot(s, &at);
 	if (err) {
-		free(g);
+		gsi_free(g);
 		return vb_error_hint(why, why_size, err, "cannot set up QP1");
 	}
+	at.carried = g->carried;
 	g->slots = s;
 	g->handler = handler;
 	g->ctx = ctx;
 	vb_slots_occupy(s, VB_SLOT_GSI, getpid(), "verbena broker");
 	err = vb_engine_open_inside(&g->engine, &at, why, why_size);
 	if (err) {
-		free(g);
+		gsi_free(g);
 		return err;
 	}
 	vb_engine_make_grh(g->engine);
@@ -189,6 +235,7 @@ int vb_gsi_open(struct vb_gsi **out, struct vb_slots *s, vb_gsi_handler *handler
 		return vb_error_hint(why, why_size, err, "cannot set up QP1");
 	}
 	vb_gsi_follow(g);
+	gsi_rest(g, vb_clock_now());
 	*out = g;
 	return 0;
 }
@@ -196,7 +243,35 @@ int vb_gsi_open(struct vb_gsi **out, struct vb_slots *s, vb_gsi_handler *handler
 void vb_gsi_close(struct vb_gsi *g)
 {
 	vb_engine_close_inside(g->engine);
-	free(g);
+	gsi_free(g);
+}
+
+int vb_gsi_fd(const struct vb_gsi *g)
+{
+	return vb_link_fd(g->engine->link);
+}
+
+uint8_t vb_gsi_part(const struct vb_gsi *g)
+{
+	const struct vb_carried *c = vb_carried_of(g->engine->link);
+
+	return c ? (uint8_t)c->part : 0;
+}
+
+uint32_t vb_gsi_attached(const struct vb_gsi *g)
+{
+	const struct vb_carried *c = vb_carried_of(g->engine->link);
+
+	return c ? c->attached : 0;
+}
+
+int vb_gsi_claim(struct vb_gsi *g, struct vb_carrier_ask *ask)
+{
+	struct vb_carried *c = vb_carried_of(g->engine->link);
+	int rc = c ? vb_carried_ask(c, ask) : 0;
+
+	/* The next shared broker is asked again. */
+	return rc == -ENOTCONN || rc == -ETIMEDOUT ? 0 : rc;
 }
 
 /* A MAD that was received; anything else that came to QP1 is dropped. */
@@ -232,12 +307,16 @@ static void take_completions(struct vb_gsi *g, vb_time now)
 /* Packets that nobody knows of make the socket readable: an empty one is not looked at. */
 void vb_gsi_step(struct vb_gsi *g, vb_time now)
 {
+	struct vb_link *l = g->engine->link;
+
+	vb_link_park(l, false);
 	for (int i = 0; i < GSI_STEPS_MAX; i++) {
 		(void)vb_engine_step(g->engine, now);
 		take_completions(g, now);
 		if (!g->engine->rx_more)
 			break;
 	}
+	gsi_rest(g, now);
 }
 
 void vb_gsi_flush(struct vb_gsi *g, vb_time now)
@@ -250,7 +329,9 @@ vb_time vb_gsi_due(const struct vb_gsi *g, vb_time now)
 {
 	struct vb_wait_work work = vb_engine_work(g->engine);
 
-	return vb_wait_due(&g->engine->wait, &work, now, 0);
+	vb_time due = g->has_more ? now : vb_wait_due(&g->engine->wait, &work, now, 0);
+
+	return vb_time_min(due, g->look_at);
 }
 
 bool vb_gsi_has_room(const struct vb_gsi *g)

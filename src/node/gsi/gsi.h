@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+struct vb_carrier_ask;
 struct vb_gsi;
 
 /* The longest message: a MAD, with padding behind it. */
@@ -28,6 +29,18 @@ typedef void vb_gsi_handler(void *ctx, const struct vb_path *path, const uint8_t
 int vb_gsi_open(struct vb_gsi **out, struct vb_slots *s, vb_gsi_handler *handler, void *ctx,
 		char *why, size_t why_size);
 void vb_gsi_close(struct vb_gsi *g);
+/* The descriptor that is readable when a step is due for a packet. */
+int vb_gsi_fd(const struct vb_gsi *g);
+
+/*
+ * Where the shared broker has QP1 (link/carried/carried.h): this user's part of the communication
+ * IDs, 1...255, which his requests of other classes have in their TIDs as well; 0: all are his.
+ */
+uint8_t vb_gsi_part(const struct vb_gsi *g);
+/* How often the shared broker has taken this QP1 in: after each time it has to be asked again. */
+uint32_t vb_gsi_attached(const struct vb_gsi *g);
+/* Asks it for @ask; 0 where it is not there to be asked, or another negative errno. */
+int vb_gsi_claim(struct vb_gsi *g, struct vb_carrier_ask *ask);
 
 /* Host memory has another device table or other rules. */
 void vb_gsi_follow(struct vb_gsi *g);

@@ -158,12 +158,14 @@ static int group_steer(const struct vb_group *g, uint32_t cnt)
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
 
+	/* All sockets are there; the last one takes QP1's. */
 	struct sock_filter bytes[] = {
 	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_LOW),
-	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, VB_SLOT_WIDE, 0, 3),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, VB_SLOT_WIDE, 0, 2),
 	    BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, VB_SLOT_WIDE - 1),
-	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, cnt, 1, 0),
 	    BPF_STMT(BPF_RET | BPF_A, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, VB_SLOT_GSI, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, cnt - 1),
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
 

@@ -11,8 +11,8 @@
 
 struct vb_group {
 	uint32_t cnt; /* sockets so far: slots 0 ... cnt - 1 */
-	/* Of the shared broker: one socket for all narrow slots of a low byte, number low byte -
-	 * VB_SLOT_WIDE + 1. */
+	/* Of the shared broker, made all at once: one socket for all narrow slots of a low byte,
+	 * number low byte - VB_SLOT_WIDE + 1, and a last one for QP1. */
 	bool by_byte;
 	int fd[VB_SLOT_CNT];
 };

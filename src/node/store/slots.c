@@ -219,19 +219,6 @@ static void carried_begin(struct vb_slots *s)
 	s->group.cnt = VB_SLOT_LAST + 1;
 }
 
-int vb_slots_start_carried(struct vb_slots *s)
-{
-	int rc = store_begin(s);
-
-	if (!rc)
-		carried_begin(s);
-	else if (s->fd_store >= 0) {
-		close(s->fd_store);
-		s->fd_store = -1;
-	}
-	return rc;
-}
-
 static int carried_make(struct vb_slots *s, uint32_t k)
 {
 	struct vb_fds fds = {.cnt = 1};
@@ -245,6 +232,23 @@ static int carried_make(struct vb_slots *s, uint32_t k)
 		rc = vb_fd_store_put(s->fd_store, VB_FD_STORE_CARRIED, k, &fds);
 	if (rc)
 		memory_drop(&s->slot[k]);
+	return rc;
+}
+
+int vb_slots_start_carried(struct vb_slots *s)
+{
+	int rc = store_begin(s);
+
+	if (!rc)
+		carried_begin(s);
+	if (!rc)
+		rc = carried_make(s, VB_SLOT_GSI);
+	if (rc && s->fd_store >= 0) {
+		close(s->fd_store);
+		s->fd_store = -1;
+		s->is_carried = false;
+		s->group.cnt = 0;
+	}
 	return rc;
 }
 
@@ -326,7 +330,7 @@ static int adopt_carried(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
 {
 	int rc;
 
-	if (!s->host || fds->cnt != 1 || k < VB_SLOT_FIRST || k > VB_SLOT_LAST ||
+	if (!s->host || fds->cnt != 1 || k < VB_SLOT_GSI || k > VB_SLOT_LAST ||
 	    (s->group.cnt && !s->is_carried) || s->slot[k].shm)
 		return -EINVAL;
 	carried_begin(s);

@@ -33,7 +33,7 @@ struct vb_slots {
 	int channels_fd[VB_CM_STORES]; /* -1: none yet */
 	struct vb_host_shm *host;
 	int fd_store;    /* -1: there is no group yet, nor carried slots */
-	bool is_carried; /* the shared broker has the port: there is no group, and no QP1 */
+	bool is_carried; /* the shared broker has the port: there is no group */
 	struct vb_group group;
 	bool capture;
 	struct vb_slot slot[VB_SLOT_CNT];

@@ -4,6 +4,7 @@
 
 #include "mgmt/agents.h"
 #include "node/broker/state.h"
+#include "node/umad/claim.h"
 #include "node/umad/file.h"
 #include "wire/mad/vendor.h"
 
@@ -24,6 +25,7 @@ struct host_file {
 	uint64_t token;
 	uint8_t port; /* of the HCA; 0: the place is free */
 	bool is_full; /* its reader is slow: the loop says when there is room */
+	struct vb_agent_request claimed[VB_UMAD_AGENTS]; /* by agent; of class 0: there is none */
 };
 
 struct vb_umad_host {
@@ -75,9 +77,12 @@ static int classes_reserve(struct vb_agents *a)
 	return rc ? rc : vb_agents_reserve(a, &own);
 }
 
-static int agents_open(struct vb_umad_host *h, uint8_t port)
+static int agents_open(struct vb_broker *b, uint8_t port)
 {
-	const struct vb_agents_config config = {.alloc = host_alloc, .free = host_free};
+	struct vb_umad_host *h = b->umad;
+	const struct vb_gsi *gsi = vb_broker_cm_gsi(b);
+	const struct vb_agents_config config = {
+	    .alloc = host_alloc, .free = host_free, .tid_part = gsi ? vb_gsi_part(gsi) : 0};
 
 	if (h->agents[port])
 		return 0;
@@ -103,6 +108,8 @@ static void file_close(struct vb_broker *b, struct host_file *f)
 	struct vb_umad_host *h = b->umad;
 	uint8_t port = f->port;
 
+	for (uint32_t i = 0; i < VB_UMAD_AGENTS; i++)
+		vb_umad_release(b, &f->claimed[i]);
 	vb_agents_file_close(h->agents[port], f->umad.number);
 	vb_broker_unwatch(b, f->umad.sock);
 	close(f->umad.sock);
@@ -148,7 +155,7 @@ static int file_open(struct vb_broker *b, uint32_t port, struct vb_subnet_answer
 	if (!device_of(b, port))
 		return -ENXIO;
 	if (!rc)
-		rc = agents_open(h, (uint8_t)port);
+		rc = agents_open(b, (uint8_t)port);
 	if (rc)
 		return rc;
 	rc = number = vb_agents_file_open(h->agents[port]);
@@ -179,26 +186,50 @@ static struct host_file *file_find(struct vb_umad_host *h, uint64_t token)
 	return NULL;
 }
 
-static int file_ioctl(struct vb_umad_host *h, const struct vb_subnet_call *call,
+static int file_register(struct vb_broker *b, struct host_file *f,
+			 const struct vb_subnet_call *call, struct vb_subnet_answer *answer)
+{
+	struct vb_agent_request r;
+	int id = vb_umad_file_register(&f->umad, call, answer, &r), rc;
+
+	if (id < 0)
+		return id;
+	rc = vb_umad_claim(b, &r);
+	if (rc)
+		(void)vb_agent_unregister(f->umad.agents, f->umad.number, (uint32_t)id);
+	else
+		f->claimed[id] = r;
+	return rc;
+}
+
+static int file_unregister(struct vb_broker *b, struct host_file *f, uint32_t id)
+{
+	int rc = vb_agent_unregister(f->umad.agents, f->umad.number, id);
+
+	if (rc)
+		return rc;
+	vb_umad_release(b, &f->claimed[id]);
+	f->claimed[id].mgmt_class = 0;
+	return 0;
+}
+
+static int file_ioctl(struct vb_broker *b, const struct vb_subnet_call *call,
 		      struct vb_subnet_answer *answer)
 {
-	struct host_file *f = file_find(h, call->token);
-	struct vb_agent_request r;
+	struct host_file *f = file_find(b->umad, call->token);
 	uint32_t id;
-	int rc;
 
 	if (!f)
 		return -EIO;
 	switch (call->number) {
 	case VB_UMAD_REGISTER_AGENT:
 	case VB_UMAD_REGISTER_AGENT2:
-		rc = vb_umad_file_register(&f->umad, call, answer, &r);
-		return rc < 0 ? rc : 0;
+		return file_register(b, f, call, answer);
 	case VB_UMAD_UNREGISTER_AGENT:
 		if (call->len != sizeof id)
 			return -EINVAL;
 		memcpy(&id, call->body, sizeof id);
-		return vb_agent_unregister(f->umad.agents, f->umad.number, id);
+		return file_unregister(b, f, id);
 	case VB_UMAD_ENABLE_PKEY:
 		return vb_umad_enable_pkey(&f->umad.form);
 	default:
@@ -265,7 +296,7 @@ static void call_serve(struct vb_broker *b, const struct vb_subnet_call *call,
 		answer->status = file_open(b, call->number, answer, back);
 		break;
 	case VB_SUBNET_UMAD_IOCTL:
-		answer->status = file_ioctl(b->umad, call, answer);
+		answer->status = file_ioctl(b, call, answer);
 		break;
 	case VB_SUBNET_UMAD_WRITE:
 		answer->status = file_write(b, call, fds);
@@ -420,6 +451,13 @@ void vb_broker_umad_follow(struct vb_broker *b, const struct vb_device *before)
 		if (f->port && (!d || d->ifindex != before[f->port - 1].ifindex))
 			file_close(b, f);
 	}
+}
+
+void vb_broker_umad_claim_again(struct vb_broker *b)
+{
+	for (uint32_t i = 0; b->umad && i < FILES_MAX; i++)
+		for (uint32_t k = 0; b->umad->file[i].port && k < VB_UMAD_AGENTS; k++)
+			(void)vb_umad_claim(b, &b->umad->file[i].claimed[k]);
 }
 
 void vb_broker_umad_close(struct vb_broker *b)

@@ -38,6 +38,8 @@ bool vb_broker_umad_is_used(const struct vb_broker *b);
 /* The device table has changed: the files of a device that is gone are closed. @before: the
  * VB_DEVICES_MAX devices before, since the place of one may have another now. */
 void vb_broker_umad_follow(struct vb_broker *b, const struct vb_device *before);
+/* The classes of registered agents are claimed again: the shared broker is another one. */
+void vb_broker_umad_claim_again(struct vb_broker *b);
 void vb_broker_umad_close(struct vb_broker *b);
 
 #endif

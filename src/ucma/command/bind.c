@@ -9,6 +9,8 @@
 #include <errno.h>
 
 #define LOW_PORTS 1024u
+/* Ports that are given by themselves may be other users': so many are tried. */
+#define PORT_TRIES 64
 #define PKEY_FULL 0x8000u /* of a full member */
 
 static struct vb_list *port_bucket(struct vb_ucma *u, uint16_t ps, uint16_t port)
@@ -104,11 +106,70 @@ static uint16_t port_space(const struct vb_ucma_id *id, const struct vb_ucma_add
 	return 0;
 }
 
-int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
+int vb_ucma_claim(struct vb_ucma_id *id)
+{
+	const struct vb_ucma_env *env = &id->u->cfg.env;
+	static const struct vb_gid any;
+	int err;
+
+	if (!env->claim || id->has_claim)
+		return 0;
+	id->claim_service = vb_ucma_service_id(id, &id->src);
+	id->claim_gid = vb_ucma_addr_is_any(&id->src) ? any : id->src.gid;
+	err = env->claim(env->ctx, id->claim_service, &id->claim_gid, true);
+	id->has_claim = err == 0;
+	return err;
+}
+
+static void claim_end(struct vb_ucma_id *id)
+{
+	const struct vb_ucma_env *env = &id->u->cfg.env;
+
+	if (id->has_claim)
+		(void)env->claim(env->ctx, id->claim_service, &id->claim_gid, false);
+	id->has_claim = false;
+}
+
+void vb_ucma_claim_again(struct vb_ucma *u)
+{
+	for (uint32_t i = 0; i < u->cfg.ids; i++) {
+		struct vb_ucma_id *id = u->ids[i];
+
+		if (!id || !id->has_claim)
+			continue;
+		id->has_claim = false;
+		(void)vb_ucma_claim(id);
+	}
+}
+
+/* The address, with a port that is free here and, with @claims, among other users. */
+static int address_take(struct vb_ucma_id *id, const struct vb_ucma_addr *a, bool claims)
+{
+	uint16_t port = a->port;
+	int err = 0;
+
+	for (int tries = 0; tries < PORT_TRIES; tries++) {
+		err = port ? port_check(id, a, port, id->reuses) : port_choose(id, a, &port);
+		if (err)
+			return err;
+		id->src = *a;
+		id->src.port = port;
+		if (a->family == VB_UCMA_AF_IB) {
+			id->src.sid = (uint64_t)id->space << 16 | port;
+			id->src.sid_mask |= ~(uint64_t)UINT16_MAX;
+		}
+		err = claims ? vb_ucma_claim(id) : 0;
+		if (err != -EADDRINUSE || a->port)
+			return err;
+		port = 0;
+	}
+	return err;
+}
+
+int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a, bool claims)
 {
 	const struct vb_ucma_env *env = &id->u->cfg.env;
 	struct vb_ucma_local at = {0};
-	uint16_t port = a->port;
 	int err = 0;
 
 	if (id->state != VB_UCMA_IDLE)
@@ -120,19 +181,15 @@ int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 	/* A GID is a device's, or nobody's. CMP-38 */
 	if (err)
 		return a->family == VB_UCMA_AF_IB ? -ENODEV : err;
-	if (port && port < LOW_PORTS && !env->may_bind_low(env->ctx))
+	if (a->port && a->port < LOW_PORTS && !env->may_bind_low(env->ctx))
 		return -EACCES;
 	id->space = port_space(id, a);
 	if (!id->space)
 		return -EPROTONOSUPPORT;
-	err = port ? port_check(id, a, port, id->reuses) : port_choose(id, a, &port);
-	if (err)
+	err = address_take(id, a, claims);
+	if (err) {
+		id->src = (struct vb_ucma_addr){0};
 		return err;
-	id->src = *a;
-	id->src.port = port;
-	if (a->family == VB_UCMA_AF_IB) {
-		id->src.sid = (uint64_t)id->space << 16 | port;
-		id->src.sid_mask |= ~(uint64_t)UINT16_MAX;
 	}
 	id->at = at;
 	id->has_local = at.hca_port != 0;
@@ -149,6 +206,7 @@ void vb_ucma_bind_again(struct vb_ucma_id *id)
 
 void vb_ucma_unbind(struct vb_ucma_id *id)
 {
+	claim_end(id);
 	vb_list_remove(&id->in_port);
 	vb_list_init(&id->in_port);
 	id->is_bound = false;
@@ -239,7 +297,7 @@ int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog)
 		struct vb_ucma_addr a = any;
 
 		a.gid = (struct vb_gid){{[10] = 0xff, [11] = 0xff}};
-		err = vb_ucma_bind(id, &a);
+		err = vb_ucma_bind(id, &a, true);
 	}
 	if (err)
 		return err;
@@ -247,6 +305,8 @@ int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog)
 		return -EINVAL;
 	if (id->reuses)
 		err = port_check(id, &id->src, id->src.port, false);
+	if (!err)
+		err = vb_ucma_claim(id);
 	if (!err)
 		err = vb_ucma_listen_again(id);
 	if (err)

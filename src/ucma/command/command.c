@@ -69,7 +69,7 @@ static int do_bind_ip(struct vb_ucma_call *c)
 	struct vb_ucma_addr a;
 	int err = vb_ucma_addr_parse(&a, b->addr, sizeof b->addr);
 
-	return err ? err : vb_ucma_bind(c->id, &a);
+	return err ? err : vb_ucma_bind(c->id, &a, true);
 }
 
 static int do_bind(struct vb_ucma_call *c)
@@ -79,7 +79,7 @@ static int do_bind(struct vb_ucma_call *c)
 	int err =
 	    b->addr_size > sizeof b->addr ? -EINVAL : vb_ucma_addr_parse(&a, b->addr, b->addr_size);
 
-	return err ? err : vb_ucma_bind(c->id, &a);
+	return err ? err : vb_ucma_bind(c->id, &a, true);
 }
 
 static int do_resolve_ip(struct vb_ucma_call *c)

@@ -62,7 +62,7 @@ int vb_ucma_resolve_addr(struct vb_ucma_id *id, const struct vb_ucma_addr *src,
 		if (!same_kind(&a, dst))
 			return -EINVAL;
 		id->dst = to;
-		err = vb_ucma_bind(id, &a);
+		err = vb_ucma_bind(id, &a, false);
 		if (err)
 			return err;
 	}

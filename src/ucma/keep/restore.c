@@ -95,6 +95,9 @@ static void id_connect(struct vb_ucma_id *id, const struct vb_ucma_kept_id *k, v
 		vb_ucma_bind_again(id);
 	if (id->state == VB_UCMA_LISTENING && (!k->is_bound || vb_ucma_listen_again(id)))
 		id->state = VB_UCMA_ADDR_BOUND;
+	/* Another user may have it by now; then nobody comes to this listener. */
+	if (id->state == VB_UCMA_LISTENING || (k->is_bound && id->state == VB_UCMA_ADDR_BOUND))
+		(void)vb_ucma_claim(id);
 	conn_restore(id, k, now);
 	if (id->has_local && id->state != VB_UCMA_REMOVED && !device_is_there(id)) {
 		id->state = VB_UCMA_REMOVED;

@@ -120,9 +120,6 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	const struct vb_ibv_context *c = vb_ibv_ctx(context);
 	const struct vb_ibv_device *d = c->dev;
 	bool mlx5 = vb_ibv_is_mlx5();
-	/* The child of a fork has none. */
-	const struct vb_slot_shm *slot = vb_engine_slot(c->engine);
-	uint32_t qps = slot ? vb_slot_qpn_cnt(slot->slot) : UINT32_MAX;
 	unsigned migrates = vb_ibv_is_ib(c) ? IBV_DEVICE_AUTO_PATH_MIG : 0;
 
 	*attr = (struct ibv_device_attr){
@@ -133,7 +130,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .page_size_cap = ~UINT64_C(0xfff), /* 4 KiB and every larger power of two */
 	    .vendor_id = mlx5 ? 0x02c9 : VB_IBV_VENDOR,
 	    .vendor_part_id = mlx5 ? 0x101d : 0, /* ConnectX-6 Dx: a part that has DC */
-	    .max_qp = clamp_int(qps < l->qp ? qps : l->qp),
+	    .max_qp = clamp_int(vb_engine_qp_max(c->engine)),
 	    .max_qp_wr = clamp_int(l->qp_wr),
 	    .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |

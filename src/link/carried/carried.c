@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The link of a process whose packets the shared broker receives, see carried.h. */
-#include "link/shm/carried.h"
+#include "link/carried/carried.h"
 
 #include "link/memory.h"
 #include "link/middle/tap.h"
@@ -17,16 +17,25 @@
 /* While nothing comes, the shared broker is asked after so often. */
 #define LOOK_NS (20 * VB_MSEC)
 
+struct carried_group {
+	struct vb_gid gid;
+	uint32_t ifindex, refs;
+	uint8_t port;
+};
+
 struct carried_link {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_link_config cfg;
 	struct vb_carried at;
+	pid_t owner;
 	int epoll_fd;
 	uint32_t turn; /* see vb_wakeup_park() */
 	bool parks, tap_later;
 	vb_time look_at; /* when to look whether the shared broker is there */
 	struct vb_ring_rx ring;
 	struct vb_shm_taken taken;
+	struct carried_group *group; /* joined by the shared broker for this process */
+	uint32_t group_cnt;
 };
 
 static struct carried_link *carried_of(struct vb_link *l)
@@ -63,6 +72,14 @@ static uint32_t carried_send(struct vb_link *l, const struct vb_tx_batch *b, uin
 	return l->lower->ops->send(l->lower, b, from, now);
 }
 
+static int group_ask(struct carried_link *s, const struct carried_group *g,
+		     enum vb_carrier_ask_op op)
+{
+	struct vb_carrier_ask ask = {.op = op, .gid = g->gid, .ifindex = g->ifindex};
+
+	return vb_carried_ask(&s->at, &ask);
+}
+
 /* The shared broker is there, or the next one takes this process in. */
 static void look_after(struct carried_link *s)
 {
@@ -72,10 +89,12 @@ static void look_after(struct carried_link *s)
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	/* Packets that the last one has written are still to be read. */
-	if (vb_ring_has_packets(&s->ring) || vb_carried_attach(&s->at, s->at.slot, why, sizeof why))
+	if (vb_ring_has_packets(&s->ring) || vb_carried_attach(&s->at, why, sizeof why))
 		return;
 	s->ring = (struct vb_ring_rx){.mem = s->at.mem};
 	tell_asleep(s);
+	for (uint32_t i = 0; i < s->group_cnt; i++)
+		(void)group_ask(s, &s->group[i], VB_CARRIER_JOIN);
 }
 
 static uint32_t carried_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
@@ -140,16 +159,56 @@ static void carried_park(struct vb_link *l, bool on)
 	tell_asleep(s);
 }
 
-/* Groups are joined by sockets of port 4791, and this process has none. */
+static struct carried_group *group_find(const struct carried_link *s, uint8_t port,
+					const struct vb_gid *gid)
+{
+	for (uint32_t i = 0; i < s->group_cnt; i++)
+		if (s->group[i].port == port && vb_gid_eq(&s->group[i].gid, gid))
+			return &s->group[i];
+	return NULL;
+}
+
+/* The link of QP1 has the network carry the group here, and takes no packet of it itself: the link
+ * below does that. */
 static int carried_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
 {
-	(void)l, (void)port, (void)gid, (void)lid;
-	return -EOPNOTSUPP;
+	struct carried_link *s = carried_of(l);
+	struct carried_group *g = group_find(s, port, gid);
+	int rc;
+
+	if (s->at.op == VB_CARRIER_QP1)
+		return vb_link_join(l->lower, port, gid, lid);
+	if (g) {
+		g->refs++;
+		return 0;
+	}
+	if (port >= VB_LINK_PORTS_MAX)
+		return -ENODEV;
+	g = realloc(s->group, (s->group_cnt + 1) * sizeof *g);
+	if (!g)
+		return -ENOMEM;
+	s->group = g;
+	g += s->group_cnt;
+	*g = (struct carried_group){*gid, s->cfg.ifindex[port], 1, port};
+	rc = group_ask(s, g, VB_CARRIER_JOIN);
+	if (!rc)
+		s->group_cnt++;
+	return rc;
 }
 
 static void carried_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
 {
-	(void)l, (void)port, (void)gid, (void)lid;
+	struct carried_link *s = carried_of(l);
+	struct carried_group *g = group_find(s, port, gid);
+
+	if (s->at.op == VB_CARRIER_QP1) {
+		vb_link_leave(l->lower, port, gid, lid);
+		return;
+	}
+	if (!g || --g->refs)
+		return;
+	(void)group_ask(s, g, VB_CARRIER_LEAVE);
+	*g = s->group[--s->group_cnt];
 }
 
 static void carried_sweep(struct vb_link *l)
@@ -185,12 +244,13 @@ static void carried_close(struct vb_link *l)
 {
 	struct carried_link *s = carried_of(l);
 
-	/* A forked child may have a copy of the connection. */
-	if (s->at.sock >= 0)
+	/* A forked child may have a copy of the connection, and leaves it to its parent. */
+	if (s->at.sock >= 0 && getpid() == s->owner)
 		(void)shutdown(s->at.sock, SHUT_RDWR);
 	vb_carried_detach(&s->at);
 	close(s->epoll_fd);
 	l->lower->ops->close(l->lower);
+	free(s->group);
 	free(s);
 }
 
@@ -234,9 +294,17 @@ int vb_carried_open(struct vb_link **out, const struct vb_link_config *cfg)
 	if (s->link.window_max > VB_SHM_WINDOW_BYTES)
 		s->link.window_max = VB_SHM_WINDOW_BYTES;
 	s->cfg = *cfg;
+	s->owner = getpid();
 	s->at = *cfg->carried;
 	s->ring.mem = s->at.mem;
-	*cfg->carried = (struct vb_carried){.sock = -1, .wakeup_fd = -1};
+	*cfg->carried = vb_carried_nothing(s->at.op);
 	*out = &s->link;
 	return 0;
+}
+
+struct vb_carried *vb_carried_of(struct vb_link *l)
+{
+	while (l && l->ops != &carried_ops)
+		l = l->lower;
+	return l ? &carried_of(l)->at : NULL;
 }
