@@ -220,6 +220,22 @@ def _(context):
             need(p.wait(30) == 0, "\n".join(q.story() for q in (client, late, *pairs)))
 
 
+@case("shared.fault", seconds=60)
+def _(context):
+    """The administrator's faults meet what comes to any user, connections and data; users see them, and cannot change them."""
+    with shared_host(context) as (host, user):
+        start(context, host, "--fault", "delay=1ms,loss=2%", "--seed", "7")
+        port = str(host.pick_port())
+        meet(context, host, [], host, user, ["rping", "-s", "-a", "127.0.0.1", "-p", port, "-C", "50", "-V"],
+             ["rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "50", "-V"])
+        need(status(context, host, [])["faulted"] > 100, status(context, host, []))
+        out = host.run([*user, context.verbena, "broker", "--shared", "--status"])
+        need("faults of all users: delay=1ms,loss=2%" in out, out)
+        need("delay" not in host.run([*user, context.verbena, "fault", "list"], status=None), "they are his own, too")
+        bad = host.start([context.verbena, "broker", "--shared", "--fault", "los=1%"])
+        need(bad.wait(20) == 2 and "--fault, column 1" in bad.output(), bad.story())
+
+
 @case("shared.umad", seconds=60)
 def _(context):
     """Open umad files of users: an agent of one host answers another user's of the other host; requests of a class are one
@@ -389,7 +405,7 @@ def _(context):
             need(p.wait(20) == 0, p.story())
             os.kill(pid, 9)
             context.wait(lambda: own_brokers(host) not in ([], [pid]), 10, lambda: "no broker comes after it")
-            context.wait(lambda: "loss=1%" in host.run([*verbena, "fault", "list"]), 10, lambda: "its settings have gone")
+            context.wait(lambda: "loss=1%" in host.run([*verbena, "fault", "list"], status=None), 10, lambda: "its settings have gone")
             need("loss" not in host.run([context.verbena, "fault", "list"], status=None), "another user has them")
         finally:
             host.run([*verbena, "hca", "stop"])

@@ -60,19 +60,22 @@ static inline bool carrier_answers(void)
 	return is_it;
 }
 
-static inline struct vb_carrier_limits carrier_limits(void)
+static inline struct vb_carrier_options carrier_options(void)
 {
-	return (struct vb_carrier_limits){
-	    .processes = LIMIT, .qps = 100, .services = SERVICE_LIMIT, .groups = GROUP_LIMIT};
+	return (struct vb_carrier_options){.limits = {.processes = LIMIT,
+						      .qps = 100,
+						      .services = SERVICE_LIMIT,
+						      .groups = GROUP_LIMIT},
+					   .fault_text = ""};
 }
 
-static inline void carrier_start_with(const struct vb_carrier_limits *limits)
+static inline void carrier_start_with(const struct vb_carrier_options *options)
 {
 	carrier = fork();
 	assert_true(carrier >= 0);
 	if (carrier == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(vb_carrier_main(limits));
+		_exit(vb_carrier_main(options));
 	}
 	for (int i = 0; i < BROKER_PATIENCE_MS && !carrier_answers(); i++)
 		(void)poll(NULL, 0, 1);
@@ -81,9 +84,9 @@ static inline void carrier_start_with(const struct vb_carrier_limits *limits)
 
 static inline void carrier_start(void)
 {
-	struct vb_carrier_limits limits = carrier_limits();
+	struct vb_carrier_options options = carrier_options();
 
-	carrier_start_with(&limits);
+	carrier_start_with(&options);
 }
 
 static inline void carrier_kill(void)

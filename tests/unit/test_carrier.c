@@ -275,9 +275,9 @@ static void take_name(void)
 	socklen_t len = vb_carrier_address(&a);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	const struct vb_carrier_limits limits = carrier_limits();
+	const struct vb_carrier_options options = carrier_options();
 
-	MUST(vb_carrier_main(&limits) == 1);
+	MUST(vb_carrier_main(&options) == 1);
 	MUST(bind(fd, (struct sockaddr *)&a, len) == 0 && listen(fd, 8) == 0);
 	__atomic_store_n(&common->ready, 1, __ATOMIC_SEQ_CST);
 	await(&common->go, 1);
@@ -285,7 +285,7 @@ static void take_name(void)
 
 static void carrier__of_a_stranger_is_none(void **state)
 {
-	const struct vb_carrier_limits limits = carrier_limits();
+	const struct vb_carrier_options options = carrier_options();
 	pid_t stranger;
 
 	(void)state;
@@ -295,7 +295,7 @@ static void carrier__of_a_stranger_is_none(void **state)
 	assert_false(vb_carrier_runs());
 	assert_int_equal(user_run(VICTIM, attach_once), 0);
 	assert_int_equal(common->rc[0], -ENOENT);
-	assert_int_equal(vb_carrier_main(&limits), 1); /* the name is taken */
+	assert_int_equal(vb_carrier_main(&options), 1); /* the name is taken */
 	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(user_end(stranger), 0);
 }

@@ -125,13 +125,13 @@ static void groups__of_two_users(void **state)
 
 static int small_setup(void **state)
 {
-	struct vb_carrier_limits limits = carrier_limits();
+	struct vb_carrier_options options = carrier_options();
 
 	(void)state;
 	memset(common, 0, sizeof *common);
-	limits.processes = 40;
-	limits.memory_mib = 20; /* a socket, and two rings */
-	carrier_start_with(&limits);
+	options.limits.processes = 40;
+	options.limits.memory_mib = 20; /* a socket, and two rings */
+	carrier_start_with(&options);
 	return 0;
 }
 

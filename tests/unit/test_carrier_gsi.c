@@ -240,8 +240,8 @@ static void steal_after_restart(void)
 	common->rc[4] = claim(&c, VB_CARRIER_CLAIM, SERVICE, &any);
 }
 
-/* The shared broker is killed. All that users had from it is held for them by the next one, and a user
- * who is there sooner gets none of it. */
+/* The shared broker is killed. All that users had from it is held for them by the next one, and a
+ * user who is there sooner gets none of it. */
 static void restart__holds_what_users_have(void **state)
 {
 	pid_t victim = user_start(VICTIM, hold_service);
@@ -257,6 +257,38 @@ static void restart__holds_what_users_have(void **state)
 	assert_int_equal(common->rc[3], -EBUSY);
 	assert_int_equal(common->rc[4], -EADDRINUSE);
 	assert_int_not_equal(common->slot[4], common->slot[1]);
+}
+
+static unsigned long long netns_inode(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/ns/net", &st), 0);
+	return st.st_ino;
+}
+
+static void claim_and_end(void)
+{
+	struct vb_carried c = attach_gsi();
+
+	MUST(claim(&c, VB_CARRIER_CLAIM, SERVICE, &any) == 0);
+}
+
+/* Numbers of network namespaces come again: the users of one that has gone hold nothing in the next
+ * one of its number. */
+static void restart__in_another_namespace(void **state)
+{
+	char from[64], to[64];
+
+	(void)state;
+	assert_int_equal(user_run(VICTIM, claim_and_end), 0);
+	carrier_kill();
+	snprintf(from, sizeof from, "/run/verbena-shared/%llu", netns_inode());
+	assert_true(netns_enter());
+	snprintf(to, sizeof to, "/run/verbena-shared/%llu", netns_inode());
+	assert_int_equal(rename(from, to), 0);
+	carrier_start();
+	assert_int_equal(user_run(STRANGER, claim_and_end), 0);
 }
 
 static void read_messages(void)
@@ -524,6 +556,8 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(flood__of_one_user_harms_no_other, carrier_setup,
 					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(questions__that_are_none, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(restart__in_another_namespace, carrier_setup,
 					    carrier_teardown),
 	};
 

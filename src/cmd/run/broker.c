@@ -17,6 +17,8 @@ enum {
 	OPT_SERVICES,
 	OPT_GROUPS,
 	OPT_MEMORY,
+	OPT_FAULT,
+	OPT_SEED,
 	OPT_STATUS,
 	OPT_JSON,
 	OPT_OPENMETRICS,
@@ -38,6 +40,10 @@ static const struct vb_cmd_option options[] = {
     [OPT_MEMORY] = {0, "memory", "MIB",
 		    "with --shared: MiB that may hold packets of each user; as many as his "
 		    "processes need unless told otherwise"},
+    [OPT_FAULT] = {0, "fault", "RULES",
+		   "with --shared: faults that packets meet which come to any user, as 'verbena "
+		   "fault' has them"},
+    [OPT_SEED] = {0, "seed", "NUMBER", "with --fault: seed of the random choices (0)"},
     [OPT_STATUS] = {0, "status", NULL,
 		    "with --shared: show users, what they have, and what they were refused"},
     [OPT_JSON] = {0, "json", NULL, "with --status: as JSON"},
@@ -81,19 +87,44 @@ static int read_limit(const struct vb_cmd *cmd, const struct limit *l, const cha
 	return 0;
 }
 
+/* The same for an option that has an argument. */
+static int read_option(const struct vb_cmd *cmd, int i, const char *arg,
+		       struct vb_carrier_options *to)
+{
+	struct vb_fault_error err;
+	double seed;
+
+	if (limit_of(i))
+		return read_limit(cmd, limit_of(i), arg, &to->limits);
+	if (i == OPT_FAULT) {
+		to->fault_text = arg;
+		if (vb_fault_parse(arg, &to->faults, &err))
+			return vb_cmd_usage(cmd, "--fault, column %u: %s", err.column, err.text);
+	}
+	if (i == OPT_SEED) {
+		if (!vb_cmd_number(arg, 0, UINT32_MAX, &seed) || seed != (uint32_t)seed)
+			return vb_cmd_usage(cmd, "--seed %s: it has to be 0 to %u", arg,
+					    UINT32_MAX);
+		to->fault_seed = (uint64_t)seed;
+	}
+	return 0;
+}
+
 static int run_broker(const struct vb_cmd *cmd, int argc, char **argv)
 {
-	struct vb_carrier_limits limit = {.processes = VB_CARRIER_PROCESSES,
-					  .qps = VB_CARRIER_QPS,
-					  .services = VB_CARRIER_SERVICES,
-					  .groups = VB_CARRIER_GROUPS};
+	struct vb_carrier_options option = {.limits = {.processes = VB_CARRIER_PROCESSES,
+						       .qps = VB_CARRIER_QPS,
+						       .services = VB_CARRIER_SERVICES,
+						       .groups = VB_CARRIER_GROUPS},
+					    .fault_text = ""};
 	bool has[OPT_CNT] = {false};
 	int i, rc, named = -1;
 	const char *arg;
 
 	while ((i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0) {
 		has[i] = true;
-		if (limit_of(i) && (rc = read_limit(cmd, limit_of(i), arg, &limit)) != 0)
+		rc = read_option(cmd, i, arg, &option);
+		if (rc)
 			return rc;
 		if (i != OPT_SHARED && i != OPT_KEEPER)
 			named = i;
@@ -111,7 +142,7 @@ static int run_broker(const struct vb_cmd *cmd, int argc, char **argv)
 					     : has[OPT_OPENMETRICS] ? VB_SHARED_OPENMETRICS
 								    : VB_SHARED_TEXT);
 	if (has[OPT_SHARED])
-		return vb_carrier_main(&limit);
+		return vb_carrier_main(&option);
 	if (!has[OPT_KEEPER])
 		return vb_broker_main();
 	rc = vb_keeper_main();

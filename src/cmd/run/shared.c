@@ -47,7 +47,7 @@ static const struct field refusals[] = {
 #undef REFUSAL
 };
 
-/* Of the host, for root alone. */
+/* Of the host; but for faults, for root alone. */
 static const struct {
 	const char *name, *text;
 	size_t offset;
@@ -62,6 +62,8 @@ static const struct {
      offsetof(struct vb_carrier_status, gsi_refused)},
     {"gsi_answered", "requests to QP1 that the shared broker has answered",
      offsetof(struct vb_carrier_status, gsi_answered)},
+    {"faulted", "packets that met faults of all users",
+     offsetof(struct vb_carrier_status, faulted)},
     {"strangers", "connections of users for whom there was no place",
      offsetof(struct vb_carrier_status, strangers)},
 };
@@ -116,6 +118,8 @@ static void user_show(const struct vb_carrier_user_status *u)
 static void status_text(const struct vb_carrier_status *s)
 {
 	limits_show(&s->limits);
+	if (s->faults[0])
+		printf("faults of all users: %s\n", s->faults);
 	for (uint32_t i = 0; i < s->user_cnt; i++)
 		user_show(&s->user[i]);
 	for (size_t k = 0; k < TOTALS; k++)

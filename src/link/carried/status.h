@@ -38,6 +38,7 @@ struct vb_carrier_user_status {
 };
 
 #define VB_CARRIER_STATUS_USERS 255
+#define VB_CARRIER_FAULTS_MAX 256 /* bytes of the rules, their beginning where they are longer */
 
 struct vb_carrier_status {
 	uint32_t magic, user_cnt;
@@ -46,6 +47,8 @@ struct vb_carrier_status {
 	 * without a user or not a MAD; requests to QP1 that were refused, and questions answered.
 	 */
 	uint64_t misdirected, gsi_unmatched, gsi_bad, gsi_refused, gsi_answered;
+	uint64_t faulted; /* packets that met the rules @faults */
+	char faults[VB_CARRIER_FAULTS_MAX];
 	uint64_t strangers; /* connections of users for whom there was no place */
 	struct vb_carrier_user_status user[VB_CARRIER_STATUS_USERS];
 };

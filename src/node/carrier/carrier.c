@@ -178,7 +178,7 @@ static int wait_ms(const struct vb_carrier *c, vb_time now)
 {
 	vb_time due = vb_time_min(c->hold_due, vb_carrier_gsi_due(c));
 
-	due = vb_time_min(due, c->devices_due);
+	due = vb_time_min(vb_time_min(due, c->devices_due), vb_carrier_faults_due(c));
 	return due == VB_NEVER ? -1 : (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
 }
 
@@ -190,6 +190,7 @@ static void handle_timeouts(struct vb_carrier *c, vb_time now)
 		vb_carrier_users_timeouts(c, now);
 	if (c->devices_due <= now)
 		devices_read(c);
+	vb_carrier_faults_timeouts(c, now);
 }
 
 static void carrier_run(struct vb_carrier *c)
@@ -212,7 +213,7 @@ static void carrier_run(struct vb_carrier *c)
 	}
 }
 
-int vb_carrier_main(const struct vb_carrier_limits *limits)
+int vb_carrier_main(const struct vb_carrier_options *options)
 {
 	static struct vb_carrier c;
 	const char *what;
@@ -225,7 +226,10 @@ int vb_carrier_main(const struct vb_carrier_limits *limits)
 		return 1;
 	}
 	(void)prctl(PR_SET_NAME, "verbena-shared");
-	c.limits = *limits;
+	c.limits = options->limits;
+	c.faults = options->faults;
+	c.fault_text = options->fault_text;
+	c.fault_seed = options->fault_seed;
 	rc = carrier_open(&c, &what);
 	if (rc) {
 		(void)vb_error_hint(why, sizeof why, rc, "the shared broker %s", what);

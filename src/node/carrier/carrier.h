@@ -14,6 +14,7 @@
 #define VB_NODE_CARRIER_CARRIER_H
 
 #include "base/slot.h"
+#include "fault/fault.h"
 #include "link/carried/status.h"
 
 /* Unless told otherwise. Each process has up to 2,048 QPs, and a ring of 2 MiB. */
@@ -25,12 +26,19 @@
 #define VB_CARRIER_GROUPS_MAX 65536u
 #define VB_CARRIER_MEMORY_MAX 65536u
 
+/* The limits are those of each user: 1 to VB_SLOT_PROCESSES, to VB_CARRIER_QPS, and so on. */
+struct vb_carrier_options {
+	struct vb_carrier_limits limits;
+	struct vb_fault_spec faults; /* that packets meet which come to any user */
+	const char *fault_text;      /* the same in words */
+	uint64_t fault_seed;
+};
+
 /*
- * Runs until SIGTERM or SIGINT. The limits are those of each user: 1 to VB_SLOT_PROCESSES, to
- * VB_CARRIER_QPS, and so on. Listens at the descriptor that a service manager has handed in, if one
- * has (sd_listen_fds(3)). Says on standard output that it is ready, and on standard error why it is
- * not. Returns an exit code.
+ * Runs until SIGTERM or SIGINT. Listens at the descriptor that a service manager has handed in, if
+ * one has (sd_listen_fds(3)). Says on standard output that it is ready, and on standard error why
+ * it is not. Returns an exit code.
  */
-int vb_carrier_main(const struct vb_carrier_limits *limits);
+int vb_carrier_main(const struct vb_carrier_options *options);
 
 #endif

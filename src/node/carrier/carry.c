@@ -46,10 +46,12 @@ int vb_carrier_link_open(struct vb_carrier *c, uint32_t k, struct vb_link **out)
 	vb_group_open(&c->group, k);
 	cfg.rx_fd = fd;
 	rc = vb_udp_open(out, &cfg);
-	if (rc) {
+	if (rc)
 		close(fd);
+	else
+		rc = vb_carrier_faults_open(c, k, out);
+	if (rc)
 		vb_group_quiet(&c->group, k);
-	}
 	return rc;
 }
 

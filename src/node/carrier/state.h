@@ -22,8 +22,8 @@
 /* Connections of a user beyond the processes that may have slots: his broker, and those that have
  * not called yet. */
 #define VB_CARRIER_SPARE 8u
-/* The slots and services of a user are held for him for so long after his broker, or the last shared broker, has
- * ended. */
+/* The slots and services of a user are held for him for so long after his broker, or the last
+ * shared broker, has ended. */
 #define VB_CARRIER_HOLD_NS (5 * VB_SEC)
 /* The socket of the group that takes the packets of QP1. */
 #define VB_CARRIER_GSI_SOCKET (1 + VB_CARRIER_BYTES)
@@ -106,6 +106,9 @@ struct vb_carrier {
 	int netlink_fd;
 	vb_time devices_due; /* when it is read again; VB_NEVER: nothing has changed */
 	struct vb_carrier_gsi gsi;
+	struct vb_fault_spec faults; /* of packets that come, for all users */
+	const char *fault_text;
+	uint64_t fault_seed, faulted;
 	uint64_t misdirected, strangers;
 	struct vb_carrier_client client[VB_CARRIER_CLIENTS];
 	struct vb_carrier_client *of_slot[VB_SLOT_CNT]; /* NULL: nobody has it */
@@ -180,6 +183,12 @@ void vb_carrier_asked(struct vb_carrier *c, uint32_t index);
 /* listen.c: the socket at which users call, bound by this process or handed in by a service
  * manager. A descriptor or a negative errno. */
 int vb_carrier_listen(void);
+
+/* faults.c: puts the administrator's rules before the link of socket @k; 0 or a negative errno. The
+ * time at which a packet that is held back goes on. */
+int vb_carrier_faults_open(struct vb_carrier *c, uint32_t k, struct vb_link **link);
+vb_time vb_carrier_faults_due(const struct vb_carrier *c);
+void vb_carrier_faults_timeouts(struct vb_carrier *c, vb_time now);
 
 /* status.c: the descriptor of a memory that says how things stand, for @user or, with root, for
  * everybody; the caller's; or a negative errno. */

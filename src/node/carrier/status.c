@@ -4,6 +4,8 @@
 
 #include "link/memory.h"
 
+#include <stdio.h>
+
 #define STATUS_NAME "verbena-status"
 
 static void user_fill(const struct vb_carrier *c, uint32_t u, struct vb_carrier_user_status *to)
@@ -31,6 +33,8 @@ int vb_carrier_status(const struct vb_carrier *c, uint32_t user)
 	s = p;
 	s->magic = VB_CARRIER_MAGIC;
 	s->limits = c->limits;
+	snprintf(s->faults, sizeof s->faults, "%s", c->fault_text);
+	s->faulted = c->faulted;
 	for (uint32_t u = 0; u < VB_CARRIER_USERS; u++)
 		if (c->kept->user[u].is_used && (is_root || u == user))
 			user_fill(c, u, &s->user[s->user_cnt++]);

@@ -7,11 +7,30 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC 0x56424b31u
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71 /* Linux 5.14 */
+#endif
 #define FOLDER "/run/verbena-shared"
+
+/* A number that no other network namespace has had since the host began; 0: the kernel tells none.
+ */
+static uint64_t netns_cookie(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint64_t cookie = 0;
+	socklen_t len = sizeof cookie;
+
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len))
+		cookie = 0;
+	if (fd >= 0)
+		close(fd);
+	return cookie;
+}
 
 /* Each network namespace has a shared broker of its own. */
 static int path_of(char *to, size_t size)
@@ -71,11 +90,12 @@ int vb_carrier_kept_open(struct vb_carrier_kept **out, bool *found)
 	}
 	if (fd >= 0)
 		close(fd);
-	*found = k->magic == MAGIC && k->size == sizeof *k;
+	*found = k->magic == MAGIC && k->size == sizeof *k && k->netns == netns_cookie();
 	if (!*found) {
 		/* Claims from claim_end on are not looked at, and their pages not touched. */
 		memset(k, 0, offsetof(struct vb_carrier_kept, claim));
 		k->size = sizeof *k;
+		k->netns = netns_cookie();
 		k->magic = MAGIC;
 	}
 	*out = k;

@@ -41,6 +41,7 @@ struct vb_carrier_kept_user {
 
 struct vb_carrier_kept {
 	uint32_t magic, size;
+	uint64_t netns; /* the cookie of the network namespace: their inodes come again */
 	uint32_t byte_user[VB_CARRIER_BYTES]; /* index + 1 of the user who has or had it last; 0 */
 	struct vb_carrier_kept_user user[VB_CARRIER_USERS];
 	struct vb_carrier_claim claim[VB_CARRIER_USERS][VB_CARRIER_CLAIMS];
