@@ -4,7 +4,9 @@
  * nothing. The users are real ones; the shared broker is a child that is root.
  */
 #include "carrier_env.h"
+#include "link/udp/udp.h"
 #include "node/client/dial.h"
+#include "node/store/group.h"
 #include "udp_forged.h"
 
 static void hold_two(void)
@@ -224,6 +226,40 @@ static void carrier__that_comes_after_another(void **state)
 	assert_int_equal(common->slot[1], common->slot[0]);
 }
 
+static uint8_t no_port(void *ctx, const struct vb_gid *local, uint32_t ifindex)
+{
+	(void)ctx, (void)local, (void)ifindex;
+	return 0;
+}
+
+static void fork_program(void)
+{
+	struct vb_carried c = attach(0, 0);
+	struct vb_link_config cfg = {.rx_fd = vb_group_no_socket(), .port_of = no_port};
+	struct vb_link *l;
+	uint8_t byte;
+	pid_t child;
+
+	MUST(common->rc[0] == 0 && vb_udp_open(&cfg.lower, &cfg) == 0);
+	cfg.carried = &c;
+	MUST(vb_carried_open(&l, &cfg) == 0);
+	child = fork();
+	if (child == 0) {
+		l->ops->close(l);
+		_exit(0);
+	}
+	MUST(waitpid(child, NULL, 0) == child);
+	MUST(recv(vb_carried_of(l)->sock, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	l->ops->close(l);
+}
+
+/* The child of a fork closes what it has inherited; its parent keeps its slot. */
+static void fork__leaves_the_slot_to_the_parent(void **state)
+{
+	(void)state;
+	assert_int_equal(user_run(VICTIM, fork_program), 0);
+}
+
 /* The program of a user has no socket of the port, none that shares one, and none that takes
  * anything; its broker has no such socket either. */
 static void use_adapter(void)
@@ -309,6 +345,8 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(ring__that_nobody_reads_harms_no_other, carrier_setup,
 					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(carrier__that_comes_after_another, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(fork__leaves_the_slot_to_the_parent, carrier_setup,
 					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(broker__of_a_user, carrier_setup, carrier_teardown),
 	    cmocka_unit_test(carrier__of_a_stranger_is_none),

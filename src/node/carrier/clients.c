@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The connections to the shared broker. The kernel says which user each is; a user has so many
- * processes at most, and so many connections. The place of a process is its own until its connection or
- * the process ends.
+ * processes at most, and so many connections. The place of a process is its own until its
+ * connection or the process ends.
  */
 #include "node/carrier/state.h"
 #include "node/client/msg.h"

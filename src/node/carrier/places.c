@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The place that a process has at the shared broker: a slot or, as the broker of its user, QP1; each with a
- * ring. Slots of one low byte are one user's.
+ * The place that a process has at the shared broker: a slot or, as the broker of its user, QP1;
+ * each with a ring. Slots of one low byte are one user's.
  */
 #include "link/memory.h"
 #include "node/carrier/state.h"
