@@ -147,6 +147,12 @@ class Adapter:
         """us, the median (t_typical)."""
         return self.perftest(program, "-s", "2", "-n", "50000", run=run)[4]
 
+    def raw(self, how, way, *run):
+        """us, half a round trip of a program that writes its WQEs itself, or with "verbs" does not; @way: who rings."""
+        program = os.path.join(self.build, "tests", "system", "verbs_raw")
+        out = Program([self.verbena, "run", f"--mlx5dv={way}", *run, "--", program, how, "5000"]).finish()
+        return number_in(out, r"median ([\d.]+) us")
+
     def waiting(self, what, how, *run, figure=r"median ([\d.]+)", more=()):
         """us, the median of round trips, or of requests, or another figure (bench/waiting.c)."""
         program = os.path.join(self.build, "bench", "waiting")

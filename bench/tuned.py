@@ -48,6 +48,7 @@ MEASUREMENTS = {
     "read.10": ("us", False, lambda a: a.waiting("read", "10")),
     "read.100": ("us", False, lambda a: a.waiting("read", "100")),
     "read.compute": ("us, p99", False, lambda a: a.waiting("read", "compute", figure=P99)),
+    "raw": ("us", False, lambda a: a.raw("raw", "trap")),
     "read.gone": ("us", False, lambda a: a.waiting("read", "gone")),
     # The slowest of eight pairs at once, which are more programs than processors.
     "oversubscribed": ("us", False, lambda a: max(a.crowd(8, "poll"))),

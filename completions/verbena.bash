@@ -48,7 +48,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--print --adp --pkeys --cc --dc --mlx5dv --link --fault --fault-seed --log --fabric --node --help --' -- "$cur"))
+			COMPREPLY=($(compgen -W '--print --adp --pkeys --cc --dc --mlx5dv --mlx5dv=trap --mlx5dv=spin --link --fault --fault-seed --log --fabric --node --help --' -- "$cur"))
 		else
 			_command_offset $cword
 		fi

@@ -13,7 +13,8 @@
 struct vb_cmd_option {
 	char letter;      /* 0: only the long form */
 	const char *name; /* NULL ends the table */
-	const char *arg;  /* what --help calls the argument; NULL: takes none */
+	const char
+	    *arg; /* what --help calls the argument; NULL: takes none; "[=WORD]": may be left out */
 	const char *text;
 };
 

@@ -42,13 +42,20 @@ int vb_cmd_usage(const struct vb_cmd *cmd, const char *fmt, ...)
 	return VB_EXIT_USAGE;
 }
 
+/* The argument of an option that may be without it is "[=WORD]". */
+static bool may_lack(const char *arg)
+{
+	return arg[0] == '[';
+}
+
 static void help_line(char letter, const char *name, const char *arg, const char *text)
 {
 	char left[64], first[8] = "    ";
 
 	if (letter)
 		snprintf(first, sizeof first, "-%c, ", letter);
-	snprintf(left, sizeof left, "%s--%s%s%s", first, name, arg ? " " : "", arg ? arg : "");
+	snprintf(left, sizeof left, "%s--%s%s%s", first, name, arg && !may_lack(arg) ? " " : "",
+		 arg ? arg : "");
 	printf("  %-*s  %s\n", HELP_COLUMN, left, text);
 }
 
@@ -90,8 +97,11 @@ int vb_cmd_next_option(const struct vb_cmd *cmd, int argc, char **argv, const ch
 	for (; cmd->options[n].name; n++) {
 		const struct vb_cmd_option *o = &cmd->options[n];
 
-		table[n] = (struct option){o->name, o->arg ? required_argument : no_argument, NULL,
-					   LONG_BASE + n};
+		table[n] = (struct option){o->name,
+					   !o->arg            ? no_argument
+					   : may_lack(o->arg) ? optional_argument
+							      : required_argument,
+					   NULL, LONG_BASE + n};
 		if (o->letter)
 			*l++ = o->letter;
 		if (o->letter && o->arg)

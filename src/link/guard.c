@@ -289,6 +289,46 @@ static void fault_forward(struct owned *o, siginfo_t *info, void *context)
 		raise(o->sig);
 }
 
+/* The memory whose stores are told of. It changes while no store is on its way. */
+static struct vb_guard_trap trap;
+static _Atomic bool has_trap, is_blocked;
+
+void vb_guard_set_trap(const struct vb_guard_trap *t)
+{
+	atomic_store(&has_trap, false);
+	if (!t)
+		return;
+	trap = *t;
+	atomic_store(&has_trap, true);
+}
+
+void vb_guard_note_blocked(const sigset_t *set)
+{
+	if (sigismember(set, SIGSEGV) != 1)
+		return;
+	atomic_store(&is_blocked, true);
+	if (atomic_load(&has_trap))
+		trap.blocked();
+}
+
+bool vb_guard_is_blocked(void)
+{
+	sigset_t own;
+
+	if (pthread_sigmask(SIG_SETMASK, NULL, &own) == 0)
+		vb_guard_note_blocked(&own);
+	return atomic_load(&is_blocked);
+}
+
+/* A store to what is protected, which has been seen to. */
+static bool fault_is_store(int sig, const siginfo_t *info, void *context)
+{
+	uintptr_t at = (uintptr_t)info->si_addr;
+
+	return sig == SIGSEGV && info->si_code == SEGV_ACCERR && atomic_load(&has_trap) &&
+	       at - trap.from < trap.size && trap.stored(at - trap.from, context);
+}
+
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
@@ -297,7 +337,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 	if (top && info->si_code > 0 && top - stack_of(u) < DEPTH_MAX)
 		guard_land(u, guard_top);
-	else if (o)
+	else if (!fault_is_store(sig, info, context) && o)
 		fault_forward(o, info, context);
 }
 
@@ -348,10 +388,14 @@ int vb_guard_sigaction(int sig, const struct sigaction *act, struct sigaction *o
 	sigset_t all, mask;
 	int err = 0;
 
+	if (act && is_function(act))
+		vb_guard_note_blocked(&act->sa_mask);
 	if (!o || !atomic_load(&is_open))
 		return next_sigaction(sig, act, old);
-	/* A handler may set an action too. */
+	/* A handler may set an action too. A fault is none here. */
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	pthread_mutex_lock(&mutex);
 	was = action_of(o);

@@ -15,6 +15,9 @@
 #include "wire/packet.h"
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /*
  * Puts the handler of SIGSEGV and SIGBUS in front of the program's, unless it is there. Until then
@@ -31,6 +34,25 @@ int vb_guard_run(void (*f)(void *arg), void *arg);
 
 /* Copies the payload of @tx to @to, one run behind the other: 0 or -EFAULT. */
 int vb_guard_copy_payload(uint8_t *to, const struct vb_tx *tx);
+
+/*
+ * Stores of the program to [from, from + size), which is protected against writing, come to
+ * @stored: in the handler, with the place from @from on and the ucontext_t, which it may change.
+ * True: the thread goes on there. @blocked is called when a thread of the program is going to block
+ * SIGSEGV, since the kernel ends a process whose fault it cannot tell. NULL: none any more. One at
+ * a time.
+ */
+struct vb_guard_trap {
+	uintptr_t from;
+	size_t size;
+	bool (*stored)(uintptr_t at, void *context);
+	void (*blocked)(void);
+};
+void vb_guard_set_trap(const struct vb_guard_trap *t);
+/* The program blocks @set, in a thread or while a handler runs. */
+void vb_guard_note_blocked(const sigset_t *set);
+/* Some thread may block SIGSEGV: the program has asked for that, or began with it. */
+bool vb_guard_is_blocked(void);
 
 /* sigaction(2) as the program means it. */
 int vb_guard_sigaction(int sig, const struct sigaction *act, struct sigaction *old);

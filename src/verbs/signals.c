@@ -28,6 +28,39 @@ int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 	return vb_guard_sigaction(sig, act, old);
 }
 
+typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
+
+/* The call @name of the program: signals that it blocks are noted. */
+static int set_mask(const char *name, _Atomic(mask_fn) *known, int how, const sigset_t *set,
+		    sigset_t *old)
+{
+	mask_fn f = atomic_load_explicit(known, memory_order_relaxed);
+
+	if (!f) {
+		void *p = dlsym(RTLD_NEXT, name);
+
+		memcpy(&f, &p, sizeof f);
+		atomic_store_explicit(known, f, memory_order_relaxed);
+	}
+	if (set && how != SIG_UNBLOCK)
+		vb_guard_note_blocked(set);
+	return f(how, set, old);
+}
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	static _Atomic(mask_fn) known;
+
+	return set_mask("pthread_sigmask", &known, how, set, old);
+}
+
+int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	static _Atomic(mask_fn) known;
+
+	return set_mask("sigprocmask", &known, how, set, old);
+}
+
 typedef handler_fn (*signal_fn)(int, handler_fn);
 
 /* The same call of whoever comes behind this library. */

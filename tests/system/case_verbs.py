@@ -227,10 +227,11 @@ def raw_program(context):
 def raw(context):
     """Queues that a program writes by itself, linked with rdma-core's libmlx5: docs/mlx5dv.md"""
     program = raw_program(context)
-    for how in ("raw", "verbs"):
-        out = context.machine.a.run([context.verbena, "run", "--mlx5dv", "--", program, how, "100"], 60)
+    for option, how in (("", "raw"), ("", "verbs"), ("=trap", "raw"), ("=spin", "raw")):
+        out = context.machine.a.run([context.verbena, "run", "--mlx5dv" + option, "--", program, how, "100"], 60)
         if out.split()[-1:] != ["ok"]:
             raise Failure(out)
+    context.machine.a.run([context.verbena, "run", "--mlx5dv=nap", "--", program, "raw", "1"], 30, status=2)
     # Without the option the devices are not such devices.
     context.machine.a.run([context.verbena, "run", "--", program, "raw", "1"], 30, status=1)
 

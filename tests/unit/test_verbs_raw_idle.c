@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The thread that looks at doorbells, at rest: a store to any page wakes it, and it also finds work
- * that no doorbell announces. Pages are protected, or they cannot be and the thread takes naps.
+ * that no doorbell announces. Pages are protected, or they cannot be and the thread takes naps; or
+ * threads that store do without it.
  * userfaultfd(2), node/bell/bell.h
  */
 #include "deny.h"
@@ -305,7 +306,10 @@ int main(void)
 
 	VERBS_MAIN_OR_SKIP();
 	for_exec = descriptors_for_exec();
-	failed = cmocka_run_group_tests_name("protected pages", tests, NULL, NULL);
+	setenv("VERBENA_MLX5DV", "trap", 1);
+	failed = cmocka_run_group_tests_name("trapping stores", tests, NULL, NULL);
+	setenv("VERBENA_MLX5DV", "spin", 1);
+	failed += cmocka_run_group_tests_name("protected pages", tests, NULL, NULL);
 	if (deny_call(SYS_userfaultfd, 0, UINT32_MAX, EPERM))
 		failed += cmocka_run_group_tests_name("naps", tests, NULL, NULL);
 	return failed;

@@ -53,7 +53,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_CC] = {0, "cc", "FILE|PRESET", "its congestion control: paper, off, ... or as FILE says"},
     [OPT_DC] = {0, "dc", "half|full|adapter",
 		"the devices say that mlx5dv supports them, and DC connects with this handshake"},
-    [OPT_MLX5DV] = {0, "mlx5dv", NULL,
+    [OPT_MLX5DV] = {0, "mlx5dv", "[=trap|spin]",
 		    "queues as hardware has them, for programs that write into them by mlx5dv"},
     [OPT_LINK] = {'l', "link", "udp|shm",
 		  "how packets go to processes of this host: by UDP (default) or shared memory"},
@@ -271,6 +271,15 @@ static int set_dc(const struct vb_cmd *cmd, const char *name)
 	return env_set(cmd, "VERBENA_DC", name);
 }
 
+/* Without a word the adapter chooses. */
+static int set_mlx5dv(const struct vb_cmd *cmd, const char *way)
+{
+	if (way && strcmp(way, "trap") != 0 && strcmp(way, "spin") != 0)
+		return vb_cmd_usage(cmd, "--mlx5dv=%s: doorbells trap or a thread spins for them",
+				    way);
+	return env_set(cmd, "VERBENA_MLX5DV", way ? way : "1");
+}
+
 static int export_congestion(const struct vb_cmd *cmd, const char *arg, const char *text)
 {
 	if (strlen(text) >= VB_ENGINE_CC_TEXT_MAX) {
@@ -423,7 +432,7 @@ static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 		if (i == OPT_DC)
 			rc = set_dc(cmd, arg);
 		if (i == OPT_MLX5DV)
-			rc = env_set(cmd, "VERBENA_MLX5DV", "1");
+			rc = set_mlx5dv(cmd, arg);
 		if (i == OPT_CC)
 			rc = set_congestion(cmd, arg);
 		if (i == OPT_SEED)

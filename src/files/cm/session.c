@@ -224,8 +224,10 @@ static void broker_returned(void)
 	if (!__atomic_load_n(&session.posts, __ATOMIC_RELAXED) || pthread_attr_init(&attr))
 		return;
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* they are the program's */
+	sigfillset(&all); /* they are the program's, but for faults */
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	(void)pthread_create(&thread, &attr, session_renew, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);

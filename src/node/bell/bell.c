@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define PAGES_BYTES ((size_t)BELLS_MAX * VB_BELL_PAGE)
+
 static void descriptors_close(const struct vb_bells *all)
 {
 	if (all->kick_fd >= 0)
@@ -20,16 +22,46 @@ static void descriptors_close(const struct vb_bells *all)
 static void bells_free(struct vb_bells *all)
 {
 	if (all->pages)
-		munmap(all->pages, (size_t)BELLS_MAX * VB_BELL_PAGE);
+		munmap(all->pages, PAGES_BYTES);
+	if (all->words)
+		munmap(all->words, PAGES_BYTES);
 	descriptors_close(all);
 	free(all->at);
 	free(all);
 }
 
+/* Maps the pages; NULL. A child of fork() has none of them. */
+static uint8_t *pages_map(int fd)
+{
+	void *p =
+	    mmap(NULL, PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	/* A page of its own for each: a large one would be protected as a whole. */
+	(void)madvise(p, PAGES_BYTES, MADV_NOHUGEPAGE);
+	(void)madvise(p, PAGES_BYTES, MADV_DONTFORK);
+	return p;
+}
+
+/* The pages twice: as the program has them, and as they are looked at. */
+static int pages_new(struct vb_bells *all)
+{
+	int fd = memfd_create("verbena-bells", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -ENOMEM;
+	if (ftruncate(fd, PAGES_BYTES) == 0) {
+		all->pages = pages_map(fd);
+		all->words = pages_map(fd);
+	}
+	close(fd);
+	return all->pages && all->words ? 0 : -ENOMEM;
+}
+
 static int bells_new(struct vb_engine *e)
 {
 	struct vb_bells *all = calloc(1, sizeof *all);
-	void *pages;
 	int err;
 
 	if (!all)
@@ -38,18 +70,11 @@ static int bells_new(struct vb_engine *e)
 	all->fault_fd = -1;
 	all->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	all->at = calloc(BELLS_MAX, sizeof(struct vb_bell *));
-	pages = mmap(NULL, (size_t)BELLS_MAX * VB_BELL_PAGE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (pages != MAP_FAILED)
-		all->pages = pages;
-	if (all->kick_fd < 0 || !all->at || !all->pages) {
+	if (all->kick_fd < 0 || !all->at || pages_new(all)) {
 		bells_free(all);
 		return -ENOMEM;
 	}
-	/* A page of its own for each: a large one would be protected as a whole. */
-	(void)madvise(pages, (size_t)BELLS_MAX * VB_BELL_PAGE, MADV_NOHUGEPAGE);
-	(void)madvise(pages, (size_t)BELLS_MAX * VB_BELL_PAGE, MADV_DONTFORK);
-	all->fault_fd = vb_bells_open_faults(all->pages, (size_t)BELLS_MAX * VB_BELL_PAGE);
+	all->fault_fd = vb_bells_open_faults(all->pages, PAGES_BYTES);
 	err = vb_bells_start(all);
 	if (err) {
 		bells_free(all);
@@ -63,11 +88,6 @@ void vb_bells_abandon(const struct vb_engine *e)
 {
 	if (e->bells)
 		descriptors_close(e->bells);
-}
-
-static void kick_watch(const struct vb_bells *all)
-{
-	(void)!write(all->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 int vb_bell_open(struct vb_engine *e, struct vb_bell *b)
@@ -93,7 +113,7 @@ int vb_bell_open(struct vb_engine *e, struct vb_bell *b)
 	all->at[i] = b;
 	if (i >= atomic_load_explicit(&all->high, memory_order_relaxed))
 		atomic_store_explicit(&all->high, i + 1, memory_order_release);
-	kick_watch(all);
+	vb_bells_kick(all);
 	/* A page that is not there cannot be protected. It may be by now, and the thread lifts
 	 * that, without the lock. */
 	for (int w = 0; w < VB_BELL_WORDS; w++)
@@ -123,10 +143,11 @@ void vb_bells_stop(struct vb_engine *e)
 	if (!all)
 		return;
 	atomic_store(&all->stop, true);
-	kick_watch(all);
+	vb_bells_kick(all);
 	pthread_join(all->thread, NULL);
 	/* The progress thread goes on, and looks. */
 	vb_lock_take(&e->lock);
+	vb_bells_trap_close(all);
 	e->bells = NULL;
 	vb_lock_drop(&e->lock);
 	bells_free(all);

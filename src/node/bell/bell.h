@@ -31,6 +31,8 @@ struct vb_bell {
 	/* Under the lock: what was held back for company is to be seen. Of a bell that calls
 	 * vb_bells_hold(). */
 	void (*settle)(struct vb_bell *b);
+	/* Under the lock: nothing that was posted is under way. NULL: the bell arms a CQ. */
+	bool (*is_idle)(const struct vb_bell *b);
 	struct vb_bell *held_next;
 	bool is_held;
 	uint8_t *page; /* NULL: it is not open */

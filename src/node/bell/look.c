@@ -22,7 +22,7 @@ bool vb_bells_have_rung(const struct vb_bells *all)
 	return false;
 }
 
-static bool look_at_bell(const struct vb_bells *all, struct vb_bell *b, vb_time now)
+bool vb_bells_look_at(const struct vb_bells *all, struct vb_bell *b, vb_time now)
 {
 	bool found = false;
 
@@ -57,7 +57,7 @@ bool vb_bells_look(struct vb_bells *all, vb_time now)
 
 		if (!b)
 			continue;
-		found |= look_at_bell(all, b, now);
+		found |= vb_bells_look_at(all, b, now);
 		if (all_of_it && b->looked && b->page)
 			all->is_restless |= b->looked(b, now);
 	}
@@ -68,7 +68,17 @@ void vb_bells_wake(struct vb_engine *e)
 {
 	vb_bells_note(e);
 	if (e->bells)
-		(void)!write(e->bells->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
+		vb_bells_kick(e->bells);
+}
+
+void vb_bells_kick(const struct vb_bells *all)
+{
+	(void)!write(all->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+uint64_t vb_bells_seen(const struct vb_bells *all)
+{
+	return all->engine->data_pkts + all->noted;
 }
 
 void vb_bells_note(struct vb_engine *e)

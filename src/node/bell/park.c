@@ -15,7 +15,9 @@
 
 int vb_bells_open_faults(uint8_t *pages, size_t size)
 {
-	struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+	struct uffdio_api api = {.api = UFFD_API,
+				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+					     UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
 	struct uffdio_register reg = {.range = {(uintptr_t)pages, size},
 				      .mode = UFFDIO_REGISTER_MODE_WP};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);

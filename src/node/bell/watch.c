@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,6 +33,10 @@
 #define CROWD_YIELD_NS (50 * VB_USEC)
 #define CROWD_NS (100 * VB_MSEC)
 #define CROWD_NAP_NS (5 * VB_USEC)
+/* Crowds that it meets, in all, before threads that store ring by themselves. */
+#define CROWDS_MAX 3u
+/* Processors on which a thread may spin beside those of two programs. */
+#define SPIN_PROCESSORS_MIN 3
 /* How often it looks, parked, for what no doorbell tells. */
 #define RESTLESS_NS (10 * VB_MSEC)
 
@@ -59,15 +65,19 @@ static void let_others_run(struct vb_bells *all, vb_time now)
 		return;
 	}
 	sched_yield();
-	if (vb_clock_now() - now > CROWD_YIELD_NS)
-		all->crowded_until = now + CROWD_NS;
+	if (vb_clock_now() - now <= CROWD_YIELD_NS)
+		return;
+	all->crowded_until = now + CROWD_NS;
+	if (all->way == VB_BELLS_CHOOSE && ++all->crowds == CROWDS_MAX)
+		(void)vb_bells_trap(all);
 }
 
 static void spin_on(struct vb_bells *all)
 {
 	vb_time last = vb_clock_now(), now = last;
 
-	while (!atomic_load_explicit(&all->stop, memory_order_relaxed) && now - last < SPIN_NS) {
+	while (!atomic_load_explicit(&all->stop, memory_order_relaxed) &&
+	       !atomic_load_explicit(&all->traps, memory_order_relaxed) && now - last < SPIN_NS) {
 		bool found = work_once(all);
 
 		now = vb_clock_now();
@@ -149,6 +159,21 @@ static void park_watch(struct vb_bells *all)
 	(void)vb_bells_protect(all, high, false);
 }
 
+/* While threads that store ring by themselves: rings what they could not, and looks for what no
+ * doorbell tells. */
+static void wait_trapping(struct vb_bells *all)
+{
+	struct vb_engine *e = all->engine;
+	bool is_restless;
+
+	vb_lock_take(&e->lock);
+	all->look_due = 0;
+	(void)vb_bells_look(all, vb_clock_now());
+	is_restless = all->is_restless;
+	vb_lock_drop(&e->lock);
+	(void)wait_for(all, is_restless ? RESTLESS_NS : VB_NEVER);
+}
+
 static void *watch_main(void *arg)
 {
 	struct vb_bells *all = arg;
@@ -157,9 +182,29 @@ static void *watch_main(void *arg)
 	vb_progress_thread_shorten_slice();
 	while (!atomic_load_explicit(&all->stop, memory_order_relaxed)) {
 		spin_on(all);
-		park_watch(all);
+		if (atomic_load_explicit(&all->traps, memory_order_relaxed))
+			wait_trapping(all);
+		else
+			park_watch(all);
 	}
 	return NULL;
+}
+
+/* As VERBENA_MLX5DV says, or by the processors that there are. */
+static void way_choose(struct vb_bells *all)
+{
+	const char *way = getenv("VERBENA_MLX5DV");
+	cpu_set_t cpus;
+
+	if (way && strcmp(way, "trap") == 0)
+		all->way = VB_BELLS_TRAP;
+	else if (way && strcmp(way, "spin") == 0)
+		all->way = VB_BELLS_SPIN;
+	else if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 &&
+		 CPU_COUNT(&cpus) < SPIN_PROCESSORS_MIN)
+		all->way = VB_BELLS_TRAP;
+	if (all->way == VB_BELLS_TRAP)
+		(void)vb_bells_trap(all);
 }
 
 int vb_bells_start(struct vb_bells *all)
@@ -167,6 +212,7 @@ int vb_bells_start(struct vb_bells *all)
 	sigset_t set, old;
 	int err;
 
+	way_choose(all);
 	/* As for the progress thread: signals are the program's, but for faults. */
 	sigfillset(&set);
 	sigdelset(&set, SIGSEGV);

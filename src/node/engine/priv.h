@@ -216,6 +216,7 @@ struct vb_engine {
 	uint32_t fault_generation;        /* ... and of host memory then */
 	bool rx_more; /* the link may hold more packets, which its descriptor does not show */
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];
+	uint64_t data_pkts; /* packets that were received, in all, that are no acknowledgements */
 	struct vb_tx_batch batch;
 	struct vb_backlog backlog;
 	struct vb_flow_limits flow;

@@ -88,13 +88,21 @@ static uint32_t transmit_packets(struct vb_engine *e, vb_time now)
 	return cnt;
 }
 
+/* A look at what a program may wait for. */
+static bool is_data(const struct vb_rx *rx)
+{
+	return rx->avail && (rx->pkt[0] & VB_OP_MASK) != VB_OP_ACK;
+}
+
 static void handle_packets(struct vb_engine *e, uint32_t cnt, vb_time now)
 {
 	if (e->cc.marks)
 		vb_engine_mark(e, e->rx, cnt, now);
-	for (uint32_t k = 0; k < cnt; k++)
+	for (uint32_t k = 0; k < cnt; k++) {
+		e->data_pkts += is_data(&e->rx[k]);
 		if (vb_hca_handle_packet(e->hca, &e->rx[k], now) == VB_VERDICT_QPN)
 			vb_engine_keep_misrouted(e, &e->rx[k]);
+	}
 	if (e->misrouted)
 		vb_engine_hand_on(e);
 }

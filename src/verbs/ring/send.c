@@ -111,6 +111,11 @@ static bool look_at_queues(struct vb_bell *b, vb_time now)
 	return r->rq && vb_qp_get_state(r->qp->core) == VB_QPS_ERR;
 }
 
+static bool sends_are_idle(const struct vb_bell *b)
+{
+	return vb_qp_unacked(vb_container_of(b, struct vb_ring_qp, bell)->qp->core) == 0;
+}
+
 /* The adapter has read up to there. */
 static void note_seen(const struct vb_ring_qp *r)
 {
@@ -133,6 +138,7 @@ int vb_ring_qp_make(struct vb_ring_qp *r, struct vb_ibv_qp *qp)
 					 .is_signed = getenv("MLX5_QP_SIGNATURE") != NULL};
 	r->bell.rung = run_bell;
 	r->bell.looked = look_at_queues;
+	r->bell.is_idle = sends_are_idle;
 	VB_ASSERT(r->rq_stride <= VB_RING_RECEIVE_BYTES);
 	rq = (rq + VB_WQE_BLOCK - 1) & ~(size_t)(VB_WQE_BLOCK - 1);
 	r->mem_size = rq + sq + VB_RECORD_BYTES;
