@@ -69,7 +69,8 @@ bool vb_hca_poll_event(struct vb_hca *h, struct vb_event *ev)
 		ev->async = (enum vb_async)__builtin_ctz(s->async);
 		s->async &= s->async - 1;
 	}
-	if (!s->notify && !s->cnp && s->async == 0)
+	/* A CQ notifies, and a QP has CNPs: no source has both. */
+	if (s->async == 0)
 		vb_list_remove(&s->link);
 	return true;
 }
