@@ -481,6 +481,24 @@ static void expect_sleep__leaves_the_answer_to_the_reply(void **state)
 	assert_int_equal(engine.wait.held, VB_HELD_NOTHING);
 }
 
+/* A thread that sleeps, or finds another one asleep, has no more to say: what waits for company
+ * leaves before. */
+static void sleep__sends_what_waits(void **state)
+{
+	(void)state;
+	vb_engine_lock(&engine);
+	engine.wait.held = VB_HELD_ANSWER;
+	assert_true(vb_sleeper_take(&engine, &events, 0));
+	assert_int_equal(engine.wait.held, VB_HELD_NOTHING);
+	vb_engine_unlock(&engine);
+	engine.wait.held = VB_HELD_ANSWER;
+	assert_int_equal(vb_engine_sleep(&engine, &events, 0, VB_NEVER), EBUSY);
+	assert_int_equal(engine.wait.held, VB_HELD_NOTHING);
+	vb_engine_lock(&engine);
+	vb_sleeper_give(&engine);
+	vb_engine_unlock(&engine);
+}
+
 int main(void)
 {
 #define SLEEP_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -501,6 +519,7 @@ int main(void)
 	    SLEEP_TEST(stop__of_a_thread_that_never_was),
 	    SLEEP_TEST(expect_sleep__the_thread_does_not_park),
 	    SLEEP_TEST(expect_sleep__leaves_the_answer_to_the_reply),
+	    SLEEP_TEST(sleep__sends_what_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

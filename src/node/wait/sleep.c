@@ -237,11 +237,12 @@ bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t 
 {
 	struct vb_sleeper *p = &e->sleeper;
 
+	/* This thread has no more to say, whichever thread receives meanwhile. */
+	vb_engine_send_rest(e);
 	if (!vb_wait_sleep(&e->wait))
 		return false;
 	p->seq = seq;
 	p->seen = seen;
-	vb_engine_send_rest(e);
 	vb_progress_thread_yield_wakeup(e);
 	return true;
 }
@@ -335,7 +336,6 @@ int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t s
 	vb_lock_take(&e->lock);
 	if (!vb_sleeper_take(e, seq, seen)) {
 		vb_engine_expect_sleep(e);
-		vb_engine_send_rest(e);
 		vb_lock_drop(&e->lock);
 		return EBUSY;
 	}
