@@ -9,6 +9,8 @@
 #include "node/store/group.h"
 #include "udp_forged.h"
 
+#include <netinet/udp.h>
+
 static void hold_two(void)
 {
 	struct vb_carried a = attach(0, 0), b = attach(1, 0);
@@ -142,22 +144,29 @@ static void read_as_stranger(void)
 	read_ring(1, 12);
 }
 
-/* Sends @cnt packets to a QP of slot @slot that end in @mark. */
+static const struct vb_path loopback_way = {.sgid.b = {[15] = 1}, .dgid.b = {[15] = 1}};
+
+/* Makes of @o a packet with mark @mark to a QP of slot @slot. */
+static void address_to(struct forged *o, uint32_t slot, uint8_t mark)
+{
+	uint32_t qpn = vb_slot_qpn_base(slot) + 7 * vb_slot_qpn_stride(slot);
+
+	memset(o->pkt, 0, VB_BTH_LEN);
+	o->pkt[0] = VB_TRANSPORT_UC | VB_OP_SEND_ONLY;
+	o->pkt[5] = (uint8_t)(qpn >> 16);
+	o->pkt[6] = (uint8_t)(qpn >> 8);
+	o->pkt[7] = (uint8_t)qpn;
+	o->pkt[11] = mark;
+	forge_icrc(o, &loopback_way, 0, 0);
+}
+
+/* Sends @cnt packets with mark @mark to a QP of slot @slot. */
 static void flood(uint32_t slot, uint32_t cnt, uint8_t mark, bool is_right)
 {
-	const struct vb_gid loopback = {.b = {[15] = 1}};
-	const struct vb_path way = {.sgid = loopback, .dgid = loopback};
-	uint32_t qpn = vb_slot_qpn_base(slot) + 7 * vb_slot_qpn_stride(slot);
 	struct forged o;
 
-	forge(&o, &way, 0, 0, 200);
-	memset(o.pkt, 0, VB_BTH_LEN);
-	o.pkt[0] = VB_TRANSPORT_UC | VB_OP_SEND_ONLY;
-	o.pkt[5] = (uint8_t)(qpn >> 16);
-	o.pkt[6] = (uint8_t)(qpn >> 8);
-	o.pkt[7] = (uint8_t)qpn;
-	o.pkt[11] = mark;
-	forge_icrc(&o, &way, 0, 0);
+	forge(&o, &loopback_way, 0, 0, 200);
+	address_to(&o, slot, mark);
 	o.pkt[20] ^= !is_right;
 	for (uint32_t i = 0; i < cnt; i++)
 		forged_send(&o);
@@ -186,6 +195,120 @@ static void ring__that_nobody_reads_harms_no_other(void **state)
 	assert_uint_in_range(common->packets[0], 4000, many - 1);
 	assert_int_equal(common->packets[1], 12);
 	assert_int_equal(common->mark[1], 21);
+}
+
+static void read_half_as_victim(void)
+{
+	read_ring(0, 6);
+}
+
+static void read_half_as_stranger(void)
+{
+	read_ring(1, 6);
+}
+
+/* Sends six packets in one GSO batch, in turn to QPs of slots @a and @b. */
+static void batch_send(uint32_t a, uint32_t b)
+{
+	uint8_t gso[6 * sizeof((struct forged *)NULL)->pkt];
+	struct forged o;
+	int seg;
+
+	forge(&o, &loopback_way, 0, 0, 64);
+	for (uint32_t i = 0; i < 6; i++) {
+		address_to(&o, i % 2 ? b : a, 1);
+		memcpy(gso + i * o.len, o.pkt, o.len);
+	}
+	seg = (int)o.len;
+	assert_int_equal(setsockopt(o.fd, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg), 0);
+	assert_int_equal(send(o.fd, gso, 6 * o.len, 0), 6 * o.len);
+	close(o.fd);
+}
+
+/* The kernel takes a GSO batch to the socket of its first packet. Each process has its packets of
+ * it, of whichever user it is. */
+static void batch__of_processes_of_two_users(void **state)
+{
+	pid_t victim = user_start(VICTIM, read_half_as_victim);
+	pid_t stranger = user_start(STRANGER, read_half_as_stranger);
+
+	(void)state;
+	await(&common->ready, 2);
+	batch_send(common->slot[0], common->slot[1]);
+	batch_send(common->slot[1], common->slot[0]);
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(user_end(victim), 0);
+	assert_int_equal(user_end(stranger), 0);
+	assert_int_equal(common->packets[0], 6);
+	assert_int_equal(common->packets[1], 6);
+}
+
+static uint8_t first_port(void *ctx, const struct vb_gid *local, uint32_t ifindex)
+{
+	(void)ctx, (void)local, (void)ifindex;
+	return 1;
+}
+
+/* Waits for one packet by link @l, whose mark is @mark. */
+static void read_one(struct vb_link *l, uint8_t mark)
+{
+	struct vb_rx rx[4];
+	uint32_t n = 0;
+
+	for (int i = 1; i <= BROKER_PATIENCE_MS && n == 0; i++) {
+		n = l->ops->recv(l, rx, 4, i * VB_SEC);
+		if (n == 0)
+			(void)poll(NULL, 0, 1);
+	}
+	MUST(n == 1 && rx[0].pkt[11] == mark);
+}
+
+static void change_over(void)
+{
+	struct vb_carried c = attach(0, 0);
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct vb_link_config cfg = {.carried = &c, .port_of = first_port};
+	struct fixture *f;
+	struct vb_link *l;
+	struct vb_rx rx;
+
+	MUST(common->rc[0] == 0);
+	MUST(bind(fd, (struct sockaddr *)&any, sizeof any) == 0);
+	f = fixture_on(fd);
+	cfg.lower = f->link;
+	cfg.counters[1] = &f->counters;
+	MUST(vb_carried_open(&l, &cfg) == 0);
+	__atomic_store_n(&common->ready, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < BROKER_PATIENCE_MS && !vb_link_has_packets(l); i++)
+		(void)poll(NULL, 0, 1);
+	__atomic_store_n(&common->ready, 2, __ATOMIC_SEQ_CST);
+	await(&common->go, 1);
+	vb_link_sweep(l);
+	read_one(l, 1);
+	/* Now that nothing is left the next one is asked. */
+	MUST(l->ops->recv(l, &rx, 1, BROKER_PATIENCE_MS * VB_SEC) == 0);
+	__atomic_store_n(&common->ready, 3, __ATOMIC_SEQ_CST);
+	read_one(l, 2);
+	l->ops->close(l);
+}
+
+/* A process reads the packets that the last shared broker has written before it takes the next
+ * one's ring. */
+static void packets__of_the_last_carrier(void **state)
+{
+	pid_t victim = user_start(VICTIM, change_over);
+
+	(void)state;
+	await(&common->ready, 1);
+	flood(common->slot[0], 1, 1, true);
+	await(&common->ready, 2);
+	carrier_kill();
+	carrier_start();
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	await(&common->ready, 3);
+	flood(common->slot[0], 1, 2, true);
+	assert_int_equal(user_end(victim), 0);
 }
 
 /* A process has its slot again from the next shared broker; its endpoint stays. */
@@ -343,6 +466,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(connections__of_one_user_harm_no_other, carrier_setup,
 					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(ring__that_nobody_reads_harms_no_other, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(batch__of_processes_of_two_users, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(packets__of_the_last_carrier, carrier_setup,
 					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(carrier__that_comes_after_another, carrier_setup,
 					    carrier_teardown),

@@ -138,9 +138,9 @@ static void packets_carry(struct vb_carrier *c, uint32_t i, uint32_t slot, const
 {
 	if (vb_gid_is_multicast(&tx->path->dgid))
 		packets_copy(c, &c->byte[i], tx, cnt, now);
-	/* Damage or a group may have brought the packets of another byte here: they are not ours to
-	 * hand over. */
-	else if (slot < VB_SLOT_WIDE || vb_carrier_byte_of(slot) != i || !c->of_slot[slot])
+	/* A GSO batch came to the byte of its first packet: others of it may be for a process of
+	 * another byte. */
+	else if (slot < VB_SLOT_WIDE || !c->of_slot[slot])
 		c->misdirected += cnt;
 	else
 		(void)vb_carrier_put(c, c->of_slot[slot], tx, cnt, now);
