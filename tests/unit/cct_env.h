@@ -60,10 +60,9 @@ static inline struct vb_qp *qp_to(enum vb_qp_type type, uint16_t lid)
 	return qp;
 }
 
-/* A packet from @lid, as a port of InfiniBand hands it over. */
-static inline enum vb_verdict arrives(uint16_t lid, struct vb_hdr h, uint32_t len)
+/* A packet that came by @path, as a port of InfiniBand hands it over. */
+static inline enum vb_verdict arrives_by(struct vb_path path, struct vb_hdr h, uint32_t len)
 {
-	struct vb_path path = {.port = 1, .slid = lid, .dlid = OWN_LID};
 	uint8_t pkt[VB_HDR_MAX + MTU] = {0};
 	struct vb_rx rx = {.pkt = pkt, .path = &path};
 	uint8_t transport = h.opcode & VB_TRANSPORT_MASK;
@@ -73,6 +72,12 @@ static inline enum vb_verdict arrives(uint16_t lid, struct vb_hdr h, uint32_t le
 	if (transport != VB_TRANSPORT_UD && (h.fecn || (h.becn && transport != VB_TRANSPORT_CNP)))
 		path.traffic_class = VB_ECN_CE;
 	return vb_hca_handle_packet(env.hca, &rx, env.now);
+}
+
+/* A packet from @lid. */
+static inline enum vb_verdict arrives(uint16_t lid, struct vb_hdr h, uint32_t len)
+{
+	return arrives_by((struct vb_path){.port = 1, .slid = lid, .dlid = OWN_LID}, h, len);
 }
 
 static inline enum vb_verdict cnp(uint32_t qpn, uint16_t lid)

@@ -295,6 +295,29 @@ static void mads__wait_as_long_as_they_say(void **state)
 	close(sock);
 }
 
+/* MAD-08: MADs that the socket of a file has no room for come when the program reads, in order,
+ * with no other call and no other MAD to push them. */
+static void mads__wait_for_room(void **state)
+{
+	int sock = dial();
+	struct file server = file_open(sock), client = file_open(sock);
+	struct vb_mad_addr to = local_addr();
+	struct vb_mad_hdr h = get_of(CLASS, 1);
+	const uint64_t many = 1500;
+
+	(void)state;
+	assert_int_equal(agent_new(sock, &server, 1, CLASS, 1, VB_MAD_METHOD_SEND, 0), 0);
+	assert_int_equal(agent_new(sock, &client, 1, CLASS, 1, VB_MAD_METHOD_GET, 0), 0);
+	h.method = VB_MAD_METHOD_SEND;
+	for (h.tid = 1; h.tid <= many; h.tid++)
+		assert_int_equal(mad_write(sock, &client, &to, &h, 0), 0);
+	for (uint64_t tid = 1; tid <= many; tid++)
+		assert_int_equal((uint32_t)mad_read(&server, NULL).tid, tid);
+	close(server.fd);
+	close(client.fd);
+	close(sock);
+}
+
 /* MAD-11: addresses that a RoCE port has no way to. */
 static void writes__that_are_refused(void **state)
 {
@@ -423,6 +446,7 @@ int main(void)
 	    cmocka_unit_test(agents__of_a_port),
 	    cmocka_unit_test(mads__go_by_qp1),
 	    cmocka_unit_test(mads__wait_as_long_as_they_say),
+	    cmocka_unit_test(mads__wait_for_room),
 	    cmocka_unit_test(writes__that_are_refused),
 	    cmocka_unit_test(calls__that_are_wrong),
 	    cmocka_unit_test(file__of_a_device_in_anothers_place),

@@ -71,6 +71,71 @@ static void datagrams__are_answered_one_by_one(void **state)
 	env_close(&env);
 }
 
+/* An answer has the service level of the mark that it is for, whoever sends by several. */
+static void datagrams__of_several_service_levels(void **state)
+{
+	static const uint8_t levels[] = {0, 4, 0, 4, 4};
+	uint32_t told[2] = {0};
+	struct vb_qp *qp;
+
+	(void)state;
+	open_port(true);
+	qp = qp_to(VB_QPT_UD, 2);
+	for (size_t i = 0; i < sizeof levels; i++) {
+		struct vb_path from = {.port = 1, .slid = 2, .dlid = OWN_LID, .sl = levels[i]};
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_UD | VB_OP_SEND_ONLY,
+				   .dqpn = vb_qp_number(qp),
+				   .fecn = true,
+				   .deth = {ENV_QKEY, 0x31}};
+
+		assert_int_equal(arrives_by(from, h, 8), VB_VERDICT_NO_RECV_WQE);
+	}
+	assert_int_equal(env_tx(&env, &b), 5);
+	for (uint32_t i = 0; i < b.cnt; i++) {
+		assert_true(b.pkt[i].path->sl == 0 || b.pkt[i].path->sl == 4);
+		told[b.pkt[i].path->sl / 4]++;
+	}
+	assert_true(told[0] == 2 && told[1] == 3);
+	env_close(&env);
+}
+
+/* A QP whose send queue has failed forgets whom it had to tell: when it sends again, an answer is
+ * for the sender of a later mark. */
+static void datagrams__of_a_send_queue_that_failed(void **state)
+{
+	struct vb_sge sge;
+	struct vb_ah ah;
+	struct vb_send_wr wr = {.wr_id = 7,
+				.sge = &sge,
+				.sge_cnt = 1,
+				.opcode = VB_WR_SEND,
+				.ah = &ah,
+				.dqpn = QPN_PEER,
+				.qkey = ENV_QKEY};
+	struct vb_qp_attr again = {.qp_state = VB_QPS_RTS};
+	struct vb_qp *qp;
+
+	(void)state;
+	open_port(true);
+	qp = qp_to(VB_QPT_UD, 2);
+	ah = (struct vb_ah){.pd = env.pd, .path = path_to(5)};
+	sge = env_sge(&env, 0, 8);
+	sge.lkey ^= 0x100;
+	assert_int_equal(vb_qp_post_send(qp, &wr, env.now), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	(void)env_wc(&env, 7, VB_WC_LOC_PROT_ERR);
+	assert_int_equal(qp->state, VB_QPS_SQE);
+	for (int i = 0; i < 2; i++)
+		(void)datagram(qp, 2, 0x31, true, false);
+	assert_int_equal(env_tx(&env, &b), 0);
+	assert_int_equal(vb_qp_modify(qp, &again, VB_QP_STATE, env.now), 0);
+	(void)datagram(qp, 3, 0x32, true, false);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->dlid, 3);
+	assert_int_equal(env_hdr(&b.pkt[0]).dqpn, 0x32);
+	env_close(&env);
+}
+
 /* More senders than can be told: the first ones are, and the others are counted. A QP that stops
  * tells nobody any more. */
 static void datagrams__of_too_many(void **state)
@@ -219,6 +284,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(datagrams__are_answered_one_by_one),
+	    cmocka_unit_test(datagrams__of_several_service_levels),
+	    cmocka_unit_test(datagrams__of_a_send_queue_that_failed),
 	    cmocka_unit_test(datagrams__of_too_many),
 	    cmocka_unit_test(datagrams__that_nobody_answers),
 	    cmocka_unit_test(datagrams__with_a_grh),

@@ -210,6 +210,27 @@ static void keep__as_much_as_the_pool_has(void **state)
 	}
 }
 
+/* A QP takes at most four times as much of the pool as it leaves: another one finds room. */
+static void keep__leaves_room_for_others(void **state)
+{
+	struct vb_qp *qp[2];
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery.selective_repeat_forced_en = true;
+	env.cfg.limits.ooo_pkts = 10;
+	env_open(&env, 256);
+	for (int i = 0; i < 2; i++)
+		qp[i] = rts(FIRST, FIRST, 4);
+	for (uint32_t at = 1; at <= 12; at++)
+		arrives(qp[0], at, false);
+	assert_int_equal(qp[0]->sr->kept_cnt, 8);
+	assert_int_equal(env.hca->sr.blocks.free_cnt, 2);
+	arrives(qp[1], 1, false);
+	assert_int_equal(qp[1]->sr->kept_cnt, 1);
+	env_close(&env);
+}
+
 /* The first packets of a gap came before its report: the rest is reported, and packets behind it
  * are kept as ever. */
 static void gap__closed_at_its_beginning(void **state)
@@ -330,6 +351,7 @@ int main(void)
 	    cmocka_unit_test(keep__nothing_amid_a_read),
 	    cmocka_unit_test(keep__reads),
 	    cmocka_unit_test(report__between_reads),
+	    cmocka_unit_test(keep__leaves_room_for_others),
 	    cmocka_unit_test(gap__closed_at_its_beginning),
 	    cmocka_unit_test(report__of_more_runs_than_it_holds),
 	    cmocka_unit_test(keep__as_much_as_the_pool_has),

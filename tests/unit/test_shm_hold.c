@@ -5,6 +5,8 @@
  */
 #include "shm_world.h"
 
+#include "link/guard.h"
+
 #include <errno.h>
 
 /* The endpoint of a process that sends to SLOT, and a ring of its own, empty. */
@@ -258,6 +260,28 @@ static int setup_long_queue(void **state)
 	return shm_setup(state);
 }
 
+/* A packet whose memory the program has unmapped since is lost, and no other waits behind it. */
+static void send__memory_has_gone(void **state)
+{
+	struct fixture *f = *state;
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct vb_rx rx[2];
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(vb_guard_open(), 0);
+	clear(f);
+	add_for(f, SLOT, 600);
+	f->batch.seg[1].p = page;
+	assert_int_equal(munmap(page, 4096), 0);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 1);
+	assert_int_equal(recv_some(f, rx, 2), 0);
+	clear(f);
+	add_for(f, SLOT, 600);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_all(f, 2), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +289,7 @@ int main(void)
 	    S(recv__two_rings_of_a_slot),
 	    S(recv__a_broken_ring_is_an_error),
 	    S(sweep__gives_up_the_ring_to_who_is_gone),
+	    S(send__memory_has_gone),
 	    S(nap__is_all_that_is_ended),
 	    S(copy__all_packets),
 	    S(open__bounds_what_is_in_flight),
