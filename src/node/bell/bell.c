@@ -86,8 +86,10 @@ static int bells_new(struct vb_engine *e)
 
 void vb_bells_abandon(const struct vb_engine *e)
 {
-	if (e->bells)
-		descriptors_close(e->bells);
+	if (!e->bells)
+		return;
+	vb_bells_trap_close(e->bells);
+	descriptors_close(e->bells);
 }
 
 int vb_bell_open(struct vb_engine *e, struct vb_bell *b)

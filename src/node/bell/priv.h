@@ -61,7 +61,7 @@ void vb_bells_kick(const struct vb_bells *all);
 /* trap.c */
 /* From now on a thread that stores rings by itself. False: that is not possible here. */
 bool vb_bells_trap(struct vb_bells *all);
-/* Before the pages go. */
+/* Before the pages go, or once they have stayed with the parent of a forked child. */
 void vb_bells_trap_close(struct vb_bells *all);
 
 /* park.c */

@@ -4,6 +4,7 @@
  * it makes progress, so that completions come as soon as their packets do, and when it parks it
  * says so, and the progress thread takes over. See bell.h.
  */
+#include "link/guard.h"
 #include "node/bell/priv.h"
 #include "node/engine/priv.h"
 
@@ -196,6 +197,8 @@ static void way_choose(struct vb_bells *all)
 	const char *way = getenv("VERBENA_MLX5DV");
 	cpu_set_t cpus;
 
+	/* What this thread of the program blocks counts for later as well. */
+	(void)vb_guard_is_blocked();
 	if (way && strcmp(way, "trap") == 0)
 		all->way = VB_BELLS_TRAP;
 	else if (way && strcmp(way, "spin") == 0)
