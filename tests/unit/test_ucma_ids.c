@@ -109,6 +109,39 @@ static void bind__errors(void **state)
 	assert_int_equal(bind_to(tcp_id(), 1, true, 7000), 0);
 }
 
+/* A port that another user of the host has cannot be bound, and is not given; an id that only
+ * connects tells nobody of its own. CMP-38, CMP-39 */
+static void port__of_another_user(void **state)
+{
+	struct ucma_host *h = &net.host[0];
+	uint32_t a = tcp_id(), active = tcp_id(), id[12];
+	struct vb_ucma_addr to = ucma_addr(2, true, 7000);
+
+	(void)state;
+	h->others_end = 32800;
+	assert_int_equal(bind_to(a, 1, true, 7000), -EADDRINUSE);
+	assert_int_equal(h->claims, 0);
+	assert_int_equal(bind_to(a, 1, true, 40000), 0);
+	assert_int_equal(ucma_listen(&net, f, a, 1), 0);
+	assert_int_equal(h->claims, 1); /* once */
+	for (int i = 0; i < 12; i++) {
+		id[i] = tcp_id();
+		assert_int_equal(bind_to(id[i], 1, true, 0), 0);
+		assert_uint_in_range(bound_port(id[i]), 32800, UINT16_MAX);
+	}
+	assert_int_equal(h->claims, 13);
+	assert_int_equal(ucma_resolve(&net, f, active, &to), 0);
+	assert_int_equal(h->claims, 13);
+	for (int i = 0; i < 12; i++)
+		ucma_destroy(&net, f, id[i]);
+	assert_int_equal(h->claims, 1);
+	h->claims = 0; /* whoever was told has forgotten */
+	vb_ucma_claim_again(h->u);
+	assert_int_equal(h->claims, 1);
+	ucma_destroy(&net, f, a);
+	assert_int_equal(h->claims, 0);
+}
+
 /* CMP-38: both want it so, and neither listens. CMP-40 */
 static void reuse__until_one_listens(void **state)
 {
@@ -391,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    T(port_space__says_the_type),
 	    T(bind__errors),
+	    T(port__of_another_user),
 	    T(reuse__until_one_listens),
 	    T(port__is_given),
 	    T(port__given_last_is_the_last_choice),

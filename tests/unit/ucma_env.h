@@ -27,6 +27,8 @@ struct ucma_host {
 	uint8_t address; /* 10.0.0.x, fd00::x */
 	uint32_t blocks, groups;
 	bool may_bind_low, refuses_groups;
+	uint32_t claims;     /* services that others of the host have been told of */
+	uint16_t others_end; /* ports below are other users' */
 	/* Of InfiniBand: what another manager has set. 0: as it was. */
 	uint16_t sm_lid;
 	uint8_t prefix;
@@ -194,6 +196,17 @@ static inline bool ucma_env_ib_is_local(void *ctx, const struct vb_gid *gid)
 	return vb_gid_eq(gid, &own);
 }
 
+static inline int ucma_env_claim(void *ctx, uint64_t service_id, const struct vb_gid *gid, bool on)
+{
+	struct ucma_host *h = ctx;
+
+	(void)gid;
+	if (on && (uint16_t)service_id < h->others_end)
+		return -EADDRINUSE;
+	h->claims += on ? 1 : UINT32_MAX;
+	return 0;
+}
+
 static inline void ucma_host_open(struct ucma_host *h, uint64_t seed)
 {
 	struct vb_ucma_config cfg = {
@@ -208,7 +221,8 @@ static inline void ucma_host_open(struct ucma_host *h, uint64_t seed)
 	    .events = 48,
 	    .port_first = 32768,
 	    .port_last = 32768 + 63,
-	    .env = {ucma_env_local, ucma_env_route, ucma_env_group, ucma_env_low, h, NULL, NULL},
+	    .env = {ucma_env_local, ucma_env_route, ucma_env_group, ucma_env_low, h, NULL, NULL,
+		    ucma_env_claim},
 	};
 
 	if (h->net->ask) {

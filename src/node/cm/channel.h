@@ -44,8 +44,8 @@ struct vb_cm_host {
 	struct vb_cm_loop loop;
 	struct vb_ucma *ucma;
 	struct vb_gsi *gsi;
-	uint32_t attached; /* vb_gsi_attached() that is known */
-	vb_time gsi_due;   /* without QP1: when to ask the shared broker for it; VB_NEVER */
+	uint32_t attached;          /* vb_gsi_attached() that is known */
+	vb_time gsi_due;            /* without QP1: when to ask the shared broker for it; 0: not */
 	struct vb_cm_memory memory; /* the part that outlives this broker */
 	int versions_fd;            /* -1: there is no memory for them, and nothing is read ahead */
 	uint32_t *version;

@@ -178,7 +178,7 @@ static void gsi_open(struct vb_broker *b, vb_time now)
 	struct vb_cm_host *cm = b->cm;
 	char why[256];
 
-	cm->gsi_due = VB_NEVER;
+	cm->gsi_due = 0;
 	cm->attached = 0;
 	if (vb_gsi_open(&cm->gsi, &b->slots, take_mad, b, why, sizeof why)) {
 		cm->gsi = NULL;
@@ -220,7 +220,7 @@ void vb_broker_cm_rest(struct vb_broker *b)
 		vb_gsi_close(cm->gsi);
 		cm->gsi = NULL;
 	}
-	cm->gsi_due = VB_NEVER;
+	cm->gsi_due = 0;
 	vb_ucma_set_region(cm->ucma, NULL);
 	vb_cm_memory_close(&cm->memory);
 }
@@ -330,7 +330,7 @@ void vb_broker_cm_timeouts(struct vb_broker *b, vb_time now)
 		return;
 	vb_asks_timeouts(b, now);
 	vb_channels_timeouts(cm, now);
-	if (cm->gsi_due <= now)
+	if (cm->gsi_due && cm->gsi_due <= now)
 		gsi_open(b, now);
 	if (cm->gsi)
 		vb_gsi_step(cm->gsi, now);
@@ -346,7 +346,9 @@ vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now)
 	if (!b->cm)
 		return VB_NEVER;
 	due = vb_time_min(vb_ucma_poll_timeout(b->cm->ucma), vb_asks_due(&b->asks));
-	due = vb_time_min(vb_time_min(due, b->cm->hold_until), b->cm->gsi_due);
+	due = vb_time_min(due, b->cm->hold_until);
+	if (b->cm->gsi_due)
+		due = vb_time_min(due, b->cm->gsi_due);
 	return b->cm->gsi ? vb_time_min(due, vb_gsi_due(b->cm->gsi, now)) : due;
 }
 
