@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static int ask_carry_out(struct vb_carrier *c, struct vb_carrier_client *p,
 			 const struct vb_carrier_ask *ask)
@@ -42,9 +41,8 @@ void vb_carrier_asked(struct vb_carrier *c, uint32_t index)
 	struct vb_carrier_client *p = &c->client[index];
 	struct vb_carrier_reply reply = {.magic = VB_CARRIER_MAGIC};
 	struct vb_carrier_ask ask;
-	uint64_t rung;
 
-	if (!p->in_use || p->ask_fd < 0 || read(p->ask_fd, &rung, sizeof rung) != sizeof rung)
+	if (!p->in_use || p->ask_fd < 0)
 		return;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	memcpy(&ask, &((const struct vb_carried_head *)p->ring.mem)->ask, sizeof ask);

@@ -9,6 +9,10 @@ int vb_carrier_watch(struct vb_carrier *c, int fd, enum vb_carrier_source source
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)source << 32 | index};
 
+	/* Each ring is an event, and nobody reads the eventfd: its user has the same open file, can
+	 * make it block and take the ring back before a read. */
+	if (source == VB_CARRIER_ON_ASK)
+		ev.events |= EPOLLET;
 	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
