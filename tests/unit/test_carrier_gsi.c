@@ -541,6 +541,44 @@ static void questions__that_are_none(void **state)
 	assert_int_equal(user_run(VICTIM, ask_nonsense), 0);
 }
 
+static void wait_for_two(void)
+{
+	struct vb_carried c = attach_gsi();
+	struct reader r = {.ring = {.mem = c.mem}};
+
+	MUST(claim(&c, VB_CARRIER_CLAIM, SERVICE, &any) == 0);
+	step_to(1);
+	await(&common->go, 1);
+	must_read(&r, VB_CM_REQ, 1);
+}
+
+/* The stranger has a request of each ID that a client may choose sent to a service of his own. */
+static void guess_ids(void)
+{
+	struct vb_carried c = attach_gsi();
+	struct reader r = {.ring = {.mem = c.mem}};
+	struct vb_cm_msg m = req(SERVICE + 1, 1);
+
+	MUST(claim(&c, VB_CARRIER_CLAIM, SERVICE + 1, &any) == 0);
+	message_send(&m);
+	must_read(&r, VB_CM_REQ, 1);
+	m = req(SERVICE, 1); /* a client's, of this host */
+	message_send(&m);
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	MUST(!mad_next(&r, 200));
+}
+
+/* A request is a repetition only if it asks for the same service. */
+static void requests__are_not_stolen_by_their_ids(void **state)
+{
+	pid_t victim = user_start(VICTIM, wait_for_two);
+
+	(void)state;
+	await(&common->ready, 1);
+	assert_int_equal(user_run(STRANGER, guess_ids), 0);
+	assert_int_equal(user_end(victim), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -554,6 +592,8 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(host__answers_what_no_user_does, carrier_setup,
 					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(flood__of_one_user_harms_no_other, carrier_setup,
+					    carrier_teardown),
+	    cmocka_unit_test_setup_teardown(requests__are_not_stolen_by_their_ids, carrier_setup,
 					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(questions__that_are_none, carrier_setup,
 					    carrier_teardown),

@@ -95,12 +95,13 @@ static struct vb_carrier_recent *recent_at(struct vb_carrier *c, const struct vb
 			      VB_CARRIER_RECENT];
 }
 
-/* The user to whom the request @id of @gid went; VB_CARRIER_USERS: it is not known. */
-static uint32_t recent_find(struct vb_carrier *c, const struct vb_gid *gid, uint32_t id)
+/* The request @id of @gid; NULL: it is not known. */
+static const struct vb_carrier_recent *recent_find(struct vb_carrier *c, const struct vb_gid *gid,
+						   uint32_t id)
 {
 	const struct vb_carrier_recent *r = recent_at(c, gid, id);
 
-	return r->is_used && r->id == id && vb_gid_eq(&r->gid, gid) ? r->user : VB_CARRIER_USERS;
+	return r->is_used && r->id == id && vb_gid_eq(&r->gid, gid) ? r : NULL;
 }
 
 static bool is_request(const struct vb_cm_msg *m)
@@ -108,23 +109,27 @@ static bool is_request(const struct vb_cm_msg *m)
 	return m->attr == VB_CM_REQ || m->attr == VB_CM_SIDR_REQ;
 }
 
+static uint64_t service_of(const struct vb_cm_msg *m)
+{
+	return m->attr == VB_CM_REQ ? m->req.service_id : m->sidr_req.service_id;
+}
+
 /* The user whom a message of the connection manager is for. */
 static uint32_t user_of_message(struct vb_carrier *c, const struct vb_path *path,
 				const struct vb_cm_msg *m)
 {
 	uint32_t id = m->attr == VB_CM_SIDR_REP ? m->local_id : m->remote_id, user;
-	uint64_t service = m->attr == VB_CM_REQ ? m->req.service_id : m->sidr_req.service_id;
+	const struct vb_carrier_recent *r = recent_find(c, &path->sgid, m->local_id);
 
-	if (is_request(m)) {
-		/* A repetition, for which there may be no listener any more. */
-		user = recent_find(c, &path->sgid, m->local_id);
-		if (user == VB_CARRIER_USERS)
-			user = vb_carrier_claimant(c, VB_CARRIER_SERVICE, service, &path->dgid);
-		return user;
-	}
+	/* A repetition, for which there may be no listener any more. A user may send requests with
+	 * IDs of others to a service of his own, and does not get those for other services then. */
+	if (is_request(m))
+		return r && r->service == service_of(m)
+			   ? r->user
+			   : vb_carrier_claimant(c, VB_CARRIER_SERVICE, service_of(m), &path->dgid);
 	/* A sender that gives up, or was never answered, knows no ID of the receiver. CMP-09 */
 	if (m->attr == VB_CM_REJ && id == 0)
-		return recent_find(c, &path->sgid, m->local_id);
+		return r ? r->user : VB_CARRIER_USERS;
 	user = id >> VB_CARRIER_ID_SHIFT;
 	return user ? user - 1 : VB_CARRIER_USERS;
 }
@@ -151,7 +156,7 @@ static void recent_note(struct vb_carrier *c, const struct vb_path *path, const 
 			uint32_t user)
 {
 	*recent_at(c, &path->sgid, m->local_id) =
-	    (struct vb_carrier_recent){path->sgid, m->local_id, user, true};
+	    (struct vb_carrier_recent){path->sgid, service_of(m), m->local_id, user, true};
 }
 
 /* Nobody has the service yet: a listener may be about to come, src/cm/park. */

@@ -74,6 +74,7 @@ struct vb_carrier_byte {
 /* Whom a request went to: his are its repetitions, and the REJ of a sender that has no answer. */
 struct vb_carrier_recent {
 	struct vb_gid gid;
+	uint64_t service;
 	uint32_t id, user;
 	bool is_used;
 };
