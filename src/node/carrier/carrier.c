@@ -84,13 +84,14 @@ static int state_open(struct vb_carrier *c)
 
 static int loop_open(struct vb_carrier *c)
 {
+	uint64_t token; /* nobody is told: what came to wake_fd, nobody would take */
 	int rc;
 
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
 	c->signal_fd = watch_signals();
-	c->wake_fd = vb_wakeup_open(&c->token);
+	c->wake_fd = vb_wakeup_open(&token);
 	if (c->signal_fd < 0 || c->wake_fd < 0)
 		return c->signal_fd < 0 ? c->signal_fd : c->wake_fd;
 	rc = vb_carrier_watch(c, c->listen_fd, VB_CARRIER_ON_LISTEN, 0);

@@ -97,7 +97,7 @@ static void wake_reader(struct vb_carrier *c, struct vb_carrier_client *p)
 
 	if (turn == 0)
 		return;
-	(void)vb_wakeup_notify(c->wake_fd, p->token, VB_WAKEUP_WAKE, p->slot, c->token, -1);
+	(void)vb_wakeup_notify(c->wake_fd, p->token, VB_WAKEUP_WAKE, p->slot, 0, -1);
 	/* It may sleep again already: that is another turn. */
 	(void)__atomic_compare_exchange_n(asleep, &turn, 0, false, __ATOMIC_SEQ_CST,
 					  __ATOMIC_RELAXED);

@@ -92,7 +92,6 @@ struct vb_carrier_gsi {
 
 struct vb_carrier {
 	int listen_fd, epoll_fd, signal_fd, wake_fd;
-	uint64_t token;     /* of wake_fd */
 	uint64_t secret[2]; /* of hash tables whose keys users choose */
 	struct vb_carrier_limits limits;
 	struct vb_group group; /* socket 0 takes what is nobody's, socket 1 + i is byte i's */
