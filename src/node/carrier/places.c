@@ -17,15 +17,33 @@
 
 #define RING_NAME "verbena-carried"
 
-/* User @user may have slot @slot now. */
-static bool is_free(const struct vb_carrier *c, uint32_t slot, uint32_t user, vb_time now)
+/* Byte @b has processes of @user, or waits for them. */
+static bool is_his(const struct vb_carrier_byte *b, uint32_t user, vb_time now)
+{
+	return b->user == user && (b->cnt || b->held_until > now);
+}
+
+/* User @user may have one more byte: his processes do not fit into the bytes that he has. They
+ * would, one byte apart, which may have come while others waited for him. */
+static bool may_grow(const struct vb_carrier *c, uint32_t user, vb_time now)
+{
+	uint32_t has = 0;
+
+	for (uint32_t i = 0; i < VB_CARRIER_BYTES; i++)
+		has += is_his(&c->byte[i], user, now);
+	return has <= (c->limits.processes + VB_SLOT_SHARE - 1) / VB_SLOT_SHARE;
+}
+
+/* User @user may have slot @slot now, one of another byte if he may have more of them. */
+static bool is_free(const struct vb_carrier *c, uint32_t slot, uint32_t user, bool more,
+		    vb_time now)
 {
 	if (slot < VB_SLOT_WIDE || slot > VB_SLOT_LAST || c->of_slot[slot])
 		return false;
 
 	const struct vb_carrier_byte *b = &c->byte[vb_carrier_byte_of(slot)];
 
-	return b->user == user || (b->cnt == 0 && b->held_until <= now);
+	return is_his(b, user, now) || (more && b->cnt == 0 && b->held_until <= now);
 }
 
 static bool is_own(const struct vb_carrier *c, uint32_t slot, uint32_t user)
@@ -35,20 +53,30 @@ static bool is_own(const struct vb_carrier *c, uint32_t slot, uint32_t user)
 	return b->cnt != 0 && b->user == user;
 }
 
+/* Nor does any process of his that is to come have it. */
+static bool is_unasked(const struct vb_carrier *c, uint32_t slot, uint32_t user, vb_time now)
+{
+	const struct vb_carrier_byte *b = &c->byte[vb_carrier_byte_of(slot)];
+
+	return is_his(b, user, now) && (b->cnt || b->is_left);
+}
+
 /* A slot by lot: one of a byte that is the user's, else one of a byte that is nobody's. 0: there is
  * none. */
-static uint32_t draw_slot(const struct vb_carrier *c, uint32_t user, vb_time now)
+static uint32_t draw_slot(const struct vb_carrier *c, uint32_t user, bool more, vb_time now)
 {
 	for (int own = 1; own >= 0; own--) {
 		uint32_t cnt = 0, n;
 
 		for (uint32_t k = VB_SLOT_WIDE; k <= VB_SLOT_LAST; k++)
-			cnt += is_free(c, k, user, now) && is_own(c, k, user) == own;
+			cnt += is_free(c, k, user, more, now) &&
+			       is_unasked(c, k, user, now) == own;
 		if (cnt == 0 || getrandom(&n, sizeof n, 0) != (ssize_t)sizeof n)
 			continue;
 		n %= cnt;
 		for (uint32_t k = VB_SLOT_WIDE; k <= VB_SLOT_LAST; k++)
-			if (is_free(c, k, user, now) && is_own(c, k, user) == own && n-- == 0)
+			if (is_free(c, k, user, more, now) &&
+			    is_unasked(c, k, user, now) == own && n-- == 0)
 				return k;
 	}
 	return 0;
@@ -66,6 +94,7 @@ static int slot_take(struct vb_carrier *c, struct vb_carrier_client *p, uint32_t
 	if (b->cnt++ == 0) {
 		b->user = p->user;
 		b->held_until = 0;
+		b->is_left = false;
 		c->kept->byte_user[i] = p->user + 1;
 		c->user[p->user].bytes++;
 	}
@@ -85,6 +114,9 @@ static void slot_leave(struct vb_carrier *c, struct vb_carrier_client *p)
 	if (--c->byte[i].cnt == 0) {
 		c->user[p->user].bytes--;
 		vb_carrier_byte_close(c, i);
+		/* Packets are under way to those who had it: nobody else gets them. */
+		c->byte[i].held_until = vb_clock_now() + VB_CARRIER_HOLD_NS;
+		c->byte[i].is_left = true;
 	}
 }
 
@@ -163,6 +195,7 @@ static int slot_choose(struct vb_carrier *c, const struct vb_carrier_client *p, 
 	unsigned uid = c->kept->user[p->user].uid;
 	vb_time now = vb_clock_now();
 	uint32_t mib = VB_CARRIER_RING_MIB;
+	bool more;
 
 	if (u->processes >= c->limits.processes) {
 		snprintf(text, VB_CARRIER_TEXT_MAX,
@@ -171,12 +204,13 @@ static int slot_choose(struct vb_carrier *c, const struct vb_carrier_client *p, 
 			 u->processes, uid);
 		return refuse(c, p, VB_CARRIER_REFUSED_processes, -EDQUOT);
 	}
-	*slot = had && is_free(c, had, p->user, now) ? had : 0;
+	more = may_grow(c, p->user, now);
+	*slot = had && is_free(c, had, p->user, more, now) ? had : 0;
 	if (had && !*slot) {
 		snprintf(text, VB_CARRIER_TEXT_MAX, "slot %u has another owner", had);
 		return refuse(c, p, VB_CARRIER_REFUSED_slots, -EBUSY);
 	}
-	if (!*slot && !(*slot = draw_slot(c, p->user, now))) {
+	if (!*slot && !(*slot = draw_slot(c, p->user, more, now))) {
 		snprintf(text, VB_CARRIER_TEXT_MAX, "the adapter has no slot left for user %u",
 			 uid);
 		return refuse(c, p, VB_CARRIER_REFUSED_processes, -ENOSPC);

@@ -62,6 +62,7 @@ struct vb_carrier_byte {
 	uint32_t cnt;         /* processes; 0: it is nobody's */
 	uint32_t user;        /* whose it is */
 	vb_time held_until;   /* with cnt 0: it waits for the user who had it */
+	bool is_left;         /* ... and none of his processes does */
 	struct vb_link *link; /* receives what comes for them */
 	bool has_more;        /* it has packets that its descriptor does not show */
 	struct vb_carrier_member *member;

@@ -41,8 +41,10 @@ static void user_begin(struct vb_carrier *c, uint32_t u, uid_t uid)
 
 	/* Bytes that the one before had are nobody's. */
 	for (uint32_t i = 0; i < VB_CARRIER_BYTES; i++)
-		if (c->kept->byte_user[i] == u + 1)
+		if (c->kept->byte_user[i] == u + 1) {
 			c->kept->byte_user[i] = 0;
+			c->byte[i].user = VB_CARRIER_USERS; /* until held_until */
+		}
 	for (uint32_t i = 0; i < VB_CARRIER_RECENT; i++)
 		c->gsi.recent[i].is_used &= c->gsi.recent[i].user != u;
 	k->is_used = 0;
