@@ -36,7 +36,7 @@ static void ring_count(struct vb_carried *c, uint32_t cnt[256])
 		}
 }
 
-static void group_send(uint8_t which)
+static void group_send(uint8_t which, uint32_t cnt)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(VB_ROCE_PORT)};
 	struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -61,7 +61,9 @@ static void group_send(uint8_t which)
 	MUST(getsockname(fd, (struct sockaddr *)&own, &len) == 0);
 	o.sport = ntohs(own.sin_port);
 	forge_icrc(&o, &way, 0, DF);
-	MUST(sendto(fd, o.pkt, o.len, 0, (struct sockaddr *)&to, sizeof to) == (ssize_t)o.len);
+	for (uint32_t i = 0; i < cnt; i++)
+		MUST(sendto(fd, o.pkt, o.len, 0, (struct sockaddr *)&to, sizeof to) ==
+		     (ssize_t)o.len);
 	close(fd);
 }
 
@@ -99,13 +101,13 @@ static void be_another(void)
 	MUST(group_ask(&c, VB_CARRIER_LEAVE, 7) == 0); /* the victim's stays */
 	for (uint32_t n = 1; n <= 2; n++) {
 		await(&common->ready, n);
-		group_send(7);
+		group_send(7, 1);
 		if (n == 1)
-			group_send(8);
+			group_send(8, 1);
 		(void)poll(NULL, 0, 200);
 		__atomic_store_n(&common->go, n, __ATOMIC_SEQ_CST);
 	}
-	group_send(9);
+	group_send(9, 1);
 	for (int i = 0; i < BROKER_PATIENCE_MS && cnt[9] == 0; i++) {
 		ring_count(&c, cnt);
 		(void)poll(NULL, 0, 1);
@@ -121,6 +123,53 @@ static void groups__of_two_users(void **state)
 	(void)state;
 	assert_int_equal(user_run(STRANGER, be_another), 0);
 	assert_int_equal(user_end(victim), 0);
+}
+
+static void be_flooded(void)
+{
+	struct vb_carried c = attach(0, 0);
+	uint32_t cnt[256] = {0};
+
+	MUST(common->rc[0] == 0 && group_ask(&c, VB_CARRIER_JOIN, 7) == 0);
+	__atomic_store_n(&common->ready, 1, __ATOMIC_SEQ_CST);
+	await(&common->go, 2);
+	for (int i = 0; i < 2000 && cnt[7] == 0; i++) {
+		ring_count(&c, cnt);
+		(void)poll(NULL, 0, 1);
+	}
+	MUST(cnt[7] == 1);
+}
+
+static void flood_group(void)
+{
+	struct vb_carried c = attach(1, 0);
+
+	MUST(common->rc[1] == 0 && group_ask(&c, VB_CARRIER_JOIN, 9) == 0);
+	__atomic_store_n(&common->ready, 2, __ATOMIC_SEQ_CST);
+	await(&common->go, 1);
+	group_send(9, 80000); /* more than a socket has room for */
+	group_send(7, 1);
+	__atomic_store_n(&common->ready, 3, __ATOMIC_SEQ_CST);
+	await(&common->go, 2);
+}
+
+/* While the shared broker has no time, packets of a group wait in the sockets of its members
+ * alone: a user whose group is flooded takes nobody's room. */
+static void groups__of_another_user_wait_elsewhere(void **state)
+{
+	pid_t victim = user_start(VICTIM, be_flooded), stranger;
+
+	(void)state;
+	await(&common->ready, 1);
+	stranger = user_start(STRANGER, flood_group);
+	await(&common->ready, 2);
+	assert_int_equal(kill(carrier, SIGSTOP), 0);
+	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
+	await(&common->ready, 3);
+	assert_int_equal(kill(carrier, SIGCONT), 0);
+	__atomic_store_n(&common->go, 2, __ATOMIC_SEQ_CST);
+	assert_int_equal(user_end(victim), 0);
+	assert_int_equal(user_end(stranger), 0);
 }
 
 static int small_setup(void **state)
@@ -185,6 +234,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(groups__of_two_users, carrier_setup, carrier_teardown),
+	    cmocka_unit_test_setup_teardown(groups__of_another_user_wait_elsewhere, carrier_setup,
+					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(memory__of_a_user, small_setup, carrier_teardown),
 	};
 

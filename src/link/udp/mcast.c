@@ -8,6 +8,10 @@
  * no more, we open another socket. The receiving socket is that of port 4791, which takes the
  * packets of every group that somebody on this host has joined (IP_MULTICAST_ALL) while there is
  * one of ours: the kernel gives a copy to each such socket.
+ *
+ * The shared broker's sockets are of different users, and live as long as it does: there the
+ * receiving socket is the member, and groups of other users fill it only when it has more groups
+ * than the kernel lets one socket have.
  */
 #include "link/udp/priv.h"
 
@@ -103,6 +107,8 @@ static int group_join(struct vb_udp *u, const struct vb_gid *gid, uint32_t ifind
 	struct vb_udp_holder *h;
 	int err;
 
+	if (u->cfg.rx_joins && set_membership(u->cfg.rx_fd, gid, ifindex, true) == 0)
+		return u->cfg.rx_fd;
 	for (uint32_t i = 0; i < u->holder_cnt; i++) {
 		h = &u->holder[i];
 		if (h->is_ipv4 != is_ipv4 || h->is_full)
@@ -133,6 +139,10 @@ static void group_leave(struct vb_udp *u, const struct vb_udp_group *g)
 {
 	struct vb_udp_holder *h = u->holder;
 
+	if (g->fd == u->cfg.rx_fd) {
+		(void)set_membership(g->fd, &g->gid, g->ifindex, false);
+		return;
+	}
 	while (h->fd != g->fd)
 		h++;
 	if (--h->group_cnt == 0) {
@@ -164,7 +174,7 @@ int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint1
 
 	if (fd < 0)
 		return fd;
-	if (u->group_cnt == 0)
+	if (fd != u->cfg.rx_fd)
 		vb_udp_sock_take_groups(u->cfg.rx_fd, true);
 	g[u->group_cnt++] = (struct vb_udp_group){*gid, 1, ifindex, fd, port};
 	return 0;
@@ -181,12 +191,15 @@ void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uin
 		return;
 	group_leave(u, g);
 	*g = u->group[--u->group_cnt];
-	if (u->group_cnt == 0)
+	if (u->holder_cnt == 0)
 		vb_udp_sock_take_groups(u->cfg.rx_fd, false);
 }
 
 void vb_udp_groups_close(struct vb_udp *u)
 {
+	/* The socket stays. */
+	for (uint32_t i = 0; u->cfg.rx_joins && i < u->group_cnt; i++)
+		group_leave(u, &u->group[i]);
 	for (uint32_t i = 0; i < u->holder_cnt; i++)
 		close(u->holder[i].fd);
 	free(u->holder);

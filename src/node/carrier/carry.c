@@ -36,7 +36,8 @@ static uint8_t find_port(void *ctx, const struct vb_gid *local, uint32_t ifindex
 int vb_carrier_link_open(struct vb_carrier *c, uint32_t k, struct vb_link **out)
 {
 	static const uint32_t bring = VB_LINK_BRING_ALL;
-	struct vb_link_config cfg = {.port_of = find_port, .bring = &bring, .ctx = c};
+	struct vb_link_config cfg = {
+	    .rx_joins = true, .port_of = find_port, .bring = &bring, .ctx = c};
 	int fd = fcntl(c->group.fd[k], F_DUPFD_CLOEXEC, 0), rc;
 
 	if (fd < 0)
