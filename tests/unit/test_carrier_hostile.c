@@ -194,6 +194,51 @@ static void wakeups__tell_nothing(void **state)
 	assert_int_equal(user_end(stranger), 0);
 }
 
+/* Page faults of the processes that the shared broker has had close connections. */
+static unsigned long closing_cost(void)
+{
+	char path[64], line[1024] = "";
+	unsigned long faults = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)carrier);
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof line, f));
+	(void)fclose(f);
+	assert_int_equal(
+	    sscanf(strrchr(line, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %lu", &faults), 1);
+	return faults;
+}
+
+/* What it costs when @cnt connections end at once. */
+static unsigned long end_connections(uint32_t cnt)
+{
+	unsigned long before = closing_cost();
+	int sock[100];
+
+	assert_int_equal(kill(carrier, SIGSTOP), 0);
+	for (uint32_t i = 0; i < cnt; i++)
+		sock[i] = dial_raw();
+	for (uint32_t i = 0; i < cnt; i++)
+		close(sock[i]);
+	assert_int_equal(kill(carrier, SIGCONT), 0);
+	for (int i = 0; i < BROKER_PATIENCE_MS && closing_cost() == before; i++)
+		(void)poll(NULL, 0, 1);
+	(void)poll(NULL, 0, 200);
+	return closing_cost() - before;
+}
+
+/* Connections that end cost the shared broker a process for many of them, not one for each. */
+static void connections__that_come_and_go(void **state)
+{
+	unsigned long one = end_connections(1);
+
+	(void)state;
+	assert_true(one > 0);
+	assert_in_range(end_connections(100), 1, 25 * one);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +248,8 @@ int main(int argc, char **argv)
 					    many_setup, carrier_teardown),
 	    cmocka_unit_test_setup_teardown(slot__of_a_process_that_ended_is_no_other_users,
 					    carrier_setup, carrier_teardown),
+	    cmocka_unit_test_setup_teardown(connections__that_come_and_go, carrier_setup,
+					    carrier_teardown),
 	    cmocka_unit_test_setup_teardown(wakeups__tell_nothing, carrier_setup, carrier_teardown),
 	};
 

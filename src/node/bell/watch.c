@@ -197,7 +197,7 @@ static void way_choose(struct vb_bells *all)
 	const char *way = getenv("VERBENA_MLX5DV");
 	cpu_set_t cpus;
 
-	/* What this thread of the program blocks counts for later as well. */
+	/* Signals that this thread of the program blocks count for later as well. */
 	(void)vb_guard_is_blocked();
 	if (way && strcmp(way, "trap") == 0)
 		all->way = VB_BELLS_TRAP;

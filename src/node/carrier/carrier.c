@@ -180,6 +180,7 @@ static int wait_ms(const struct vb_carrier *c, vb_time now)
 	vb_time due = vb_time_min(c->hold_due, vb_carrier_gsi_due(c));
 
 	due = vb_time_min(vb_time_min(due, c->devices_due), vb_carrier_faults_due(c));
+	due = vb_time_min(due, c->closing_due);
 	return due == VB_NEVER ? -1 : (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
 }
 
@@ -192,6 +193,8 @@ static void handle_timeouts(struct vb_carrier *c, vb_time now)
 	if (c->devices_due <= now)
 		devices_read(c);
 	vb_carrier_faults_timeouts(c, now);
+	if (c->closing_due <= now)
+		vb_carrier_close_ended(c);
 }
 
 static void carrier_run(struct vb_carrier *c)
@@ -231,6 +234,7 @@ int vb_carrier_main(const struct vb_carrier_options *options)
 	c.faults = options->faults;
 	c.fault_text = options->fault_text;
 	c.fault_seed = options->fault_seed;
+	c.closing_due = VB_NEVER;
 	rc = carrier_open(&c, &what);
 	if (rc) {
 		(void)vb_error_hint(why, sizeof why, rc, "the shared broker %s", what);
@@ -242,6 +246,7 @@ int vb_carrier_main(const struct vb_carrier_options *options)
 	carrier_run(&c);
 	for (uint32_t i = 0; i < VB_CARRIER_CLIENTS; i++)
 		vb_carrier_end(&c, i);
+	vb_carrier_close_ended(&c);
 	vb_carrier_gsi_close(&c);
 	vb_group_close(&c.group);
 	vb_carrier_kept_remove();

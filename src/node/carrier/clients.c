@@ -14,6 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Connections that end within this time are closed together. */
+#define CLOSING_NS (50 * VB_MSEC)
+
 static struct vb_carrier_client *client_new(struct vb_carrier *c)
 {
 	for (uint32_t i = 0; i < VB_CARRIER_CLIENTS; i++)
@@ -49,6 +52,25 @@ static void answer_send(const struct vb_carrier_client *p, struct vb_carrier_ans
 	(void)sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void vb_carrier_close_ended(struct vb_carrier *c)
+{
+	if (c->closing_cnt)
+		vb_strangers_close(c->closing, c->closing_cnt);
+	c->closing_cnt = 0;
+	c->closing_due = VB_NEVER;
+}
+
+/* The other side is told now; descriptors that came are closed with others of their kind. */
+static void connection_end(struct vb_carrier *c, int sock)
+{
+	(void)shutdown(sock, SHUT_RDWR);
+	if (c->closing_cnt == 0)
+		c->closing_due = vb_clock_now() + CLOSING_NS;
+	c->closing[c->closing_cnt++] = sock;
+	if (c->closing_cnt == VB_CARRIER_CLOSING)
+		vb_carrier_close_ended(c);
+}
+
 /* The place for a connection of user @uid; NULL: there is none. */
 static struct vb_carrier_client *place_for(struct vb_carrier *c, uid_t uid)
 {
@@ -81,7 +103,7 @@ void vb_carrier_accept(struct vb_carrier *c)
 		return;
 	p = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? NULL : place_for(c, cred.uid);
 	if (!p) {
-		vb_stranger_close(sock);
+		connection_end(c, sock);
 		return;
 	}
 	index = (uint32_t)(p - c->client);
@@ -164,7 +186,7 @@ void vb_carrier_end(struct vb_carrier *c, uint32_t index)
 	vb_carrier_take_back(c, p);
 	if (p->sock >= 0) {
 		vb_carrier_unwatch(c, p->sock);
-		vb_stranger_close(p->sock);
+		connection_end(c, p->sock);
 	}
 	if (p->pidfd >= 0)
 		close(p->pidfd);

@@ -91,6 +91,8 @@ struct vb_carrier_gsi {
 	uint64_t unmatched, bad, refused, answered;
 };
 
+#define VB_CARRIER_CLOSING 64u
+
 struct vb_carrier {
 	int listen_fd, epoll_fd, signal_fd, wake_fd;
 	uint64_t secret[2]; /* of hash tables whose keys users choose */
@@ -111,6 +113,10 @@ struct vb_carrier {
 	const char *fault_text;
 	uint64_t fault_seed, faulted;
 	uint64_t misdirected, strangers;
+	int closing[VB_CARRIER_CLOSING]; /* connections that have ended: the process that closes
+					  * them costs as much as many packets */
+	uint32_t closing_cnt;
+	vb_time closing_due; /* VB_NEVER: there is none */
 	struct vb_carrier_client client[VB_CARRIER_CLIENTS];
 	struct vb_carrier_client *of_slot[VB_SLOT_CNT]; /* NULL: nobody has it */
 };
@@ -171,6 +177,8 @@ uint32_t vb_carrier_claimant(const struct vb_carrier *c, enum vb_carrier_claim_k
 void vb_carrier_accept(struct vb_carrier *c);
 void vb_carrier_called(struct vb_carrier *c, uint32_t index);
 void vb_carrier_end(struct vb_carrier *c, uint32_t index);
+/* Closes the connections that have ended. */
+void vb_carrier_close_ended(struct vb_carrier *c);
 
 /* places.c: answers a call for a slot, or for QP1. Returns the descriptor of the ring, the
  * caller's, or a negative errno; with a refusal's text in @answer. */

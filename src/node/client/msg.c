@@ -96,20 +96,29 @@ void vb_fds_close(struct vb_fds *fds)
 /* The raw calls: no handler of pthread_atfork(3) runs, and the child does nothing else. It ends
  * when this process does, for the pipe has no other writer, and keeps nothing else of it: a name or
  * a port that it kept would be in the way of the next broker. */
-static pid_t hold_socket(int sock, const int until[2])
+static pid_t hold_sockets(const int *sock, uint32_t cnt, const int until[2])
 {
-	unsigned low = (unsigned)(sock < until[0] ? sock : until[0]);
-	unsigned high = (unsigned)(sock < until[0] ? until[0] : sock);
 	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	unsigned from = 0;
 	char byte;
 
 	if (pid)
 		return pid;
-	if (low > 0)
-		(void)syscall(SYS_close_range, 0u, low - 1, 0u);
-	if (high > low + 1)
-		(void)syscall(SYS_close_range, low + 1, high - 1, 0u);
-	(void)syscall(SYS_close_range, high + 1, ~0u, 0u);
+	/* What lies between those that stay, in the order of their numbers. */
+	for (;;) {
+		unsigned next = ~0u;
+
+		for (uint32_t i = 0; i <= cnt; i++) {
+			unsigned fd = (unsigned)(i < cnt ? sock[i] : until[0]);
+
+			next = fd >= from && fd < next ? fd : next;
+		}
+		if (next > from)
+			(void)syscall(SYS_close_range, from, next - (next != ~0u), 0u);
+		if (next == ~0u)
+			break;
+		from = next + 1;
+	}
 	(void)syscall(SYS_close, until[1]); /* where the kernel has no close_range(2) */
 	(void)syscall(SYS_read, until[0], &byte, 1);
 	for (;;)
@@ -118,15 +127,21 @@ static pid_t hold_socket(int sock, const int until[2])
 
 void vb_stranger_close(int sock)
 {
+	vb_strangers_close(&sock, 1);
+}
+
+void vb_strangers_close(const int *sock, uint32_t cnt)
+{
+	bool has_pipe;
 	int until[2];
 	pid_t pid;
 
-	if (pipe2(until, O_CLOEXEC)) {
-		close(sock);
+	has_pipe = pipe2(until, O_CLOEXEC) == 0;
+	pid = has_pipe ? hold_sockets(sock, cnt, until) : -1;
+	for (uint32_t i = 0; i < cnt; i++)
+		close(sock[i]);
+	if (!has_pipe)
 		return;
-	}
-	pid = hold_socket(sock, until);
-	close(sock);
 	(void)!write(until[1], "", 1);
 	close(until[0]);
 	close(until[1]);

@@ -158,6 +158,8 @@ void vb_fds_close(struct vb_fds *fds);
  * @sock is a process that ends, for then the kernel waits for nothing. socket(7), unix(7)
  */
 void vb_stranger_close(int sock);
+/* ... and several of them, by one such process. */
+void vb_strangers_close(const int *sock, uint32_t cnt);
 
 /* Receives one message. 1: there is one, 0: the other side closed, else a negative errno; -EPROTO:
  * not a message of this version. */
