@@ -307,14 +307,13 @@ int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, str
 	if (kept >= cfg->buffer.bytes)
 		return -EINVAL;
 	*sw = (struct vb_switch){
-	    .machine = {cfg->watchdog || cfg->ecn_out || cfg->telemetry_at ? &watched_ops
-									   : &switch_ops},
 	    .port = port,
 	    .port_cnt = port_cnt,
 	    .buffer = {.cfg = cfg->buffer, .shared_total = cfg->buffer.bytes - kept},
 	    .cfg = cfg,
 	    .pool = pool,
 	};
+	sw->machine.ops = vb_switch_is_plain(sw) ? &switch_ops : &watched_ops;
 	for (uint32_t i = 0; i < port_cnt; i++) {
 		port[i]->owner = &sw->machine;
 		port[i]->number = i;

@@ -62,8 +62,16 @@ uint64_t vb_switch_port_kept(const struct vb_buffer_config *c, uint32_t headroom
 int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, struct vb_port **port,
 		   uint32_t port_cnt, struct vb_frame_pool *pool);
 
+/* It asks ports for no more than their frames: no watchdog, no marks by the queue that a packet
+ * leaves behind, no telemetry. */
+static inline bool vb_switch_is_plain(const struct vb_switch *sw)
+{
+	return !sw->cfg->watchdog && !sw->cfg->ecn_out && !sw->cfg->telemetry_at;
+}
+
 /* The four calls, for those who know that it is a switch. */
 void vb_switch_handle_packet(struct vb_switch *sw, uint32_t port, struct vb_frame *f, vb_time now);
+/* Of one that is plain. */
 struct vb_frame *vb_switch_poll_transmit(struct vb_switch *sw, uint32_t port, vb_time now);
 /* It does nothing by itself. */
 static inline vb_time vb_switch_poll_timeout(const struct vb_switch *sw)

@@ -213,7 +213,7 @@ int verbena_sim_advance(struct verbena_sim *s, uint64_t to)
 	if (to < vb_sim_now(s->run.sim))
 		return vb_library_fail(s, -EINVAL, "%" PRIu64 " ns lies before now, %" PRIu64 " ns",
 				       to, vb_sim_now(s->run.sim));
-	while (vb_results_step(&s->run, s->series, end))
+	while (vb_results_step(&s->run, s->series, false, end))
 		;
 	if (reach_time(s, to))
 		return vb_library_fail(s, -ENOSPC,

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 
-bool vb_results_step(const struct vb_scenario_run *run, struct vb_sim_series *series, vb_time until)
+bool vb_results_step(const struct vb_scenario_run *run, struct vb_sim_series *series, bool is_one,
+		     vb_time until)
 {
 	vb_time next = vb_sim_next(run->sim);
 
@@ -12,7 +13,7 @@ bool vb_results_step(const struct vb_scenario_run *run, struct vb_sim_series *se
 		return false;
 	if (series && next != VB_NEVER)
 		vb_sim_series_reach(series, next);
-	return vb_sim_step(run->sim);
+	return series || is_one ? vb_sim_step(run->sim) : vb_sim_stride(run->sim, until);
 }
 
 static bool has_running(const struct vb_load *l)

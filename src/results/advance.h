@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The run of a scenario in time, with its series: event by event, and its end. */
+/* The run of a scenario in time, with its series, and its end. */
 #ifndef VB_RESULTS_ADVANCE_H
 #define VB_RESULTS_ADVANCE_H
 
 #include "results/series/series.h"
 
-/* One event, not after @until, behind the intervals of @series (NULL: none) that end before it.
- * False: there is none, or there is no room for its packets: vb_results_end() says which. */
-bool vb_results_step(const struct vb_scenario_run *run, struct vb_sim_series *series,
+/* Some events, none after @until; with @series (NULL: there is none) one, behind the intervals that
+ * end before it, and one where the caller wants that. False: there is none, or there is no room for
+ * its packets: vb_results_end() says which. */
+bool vb_results_step(const struct vb_scenario_run *run, struct vb_sim_series *series, bool is_one,
 		     vb_time until);
 
 /* After all steps to @until: flows that still run have had all the time there was, though nothing

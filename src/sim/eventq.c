@@ -26,7 +26,7 @@ static size_t set_words(uint32_t ids, int level)
 size_t vb_eventq_size(uint32_t ids)
 {
 	size_t size = (size_t)ids * (sizeof(struct vb_eventq_place) +
-				     sizeof(struct vb_eventq_entry) + 2 * sizeof(uint32_t)) +
+				     sizeof(struct vb_eventq_entry) + 3 * sizeof(uint32_t)) +
 		      sizeof(struct vb_eventq_place);
 
 	for (int i = 0; i < 4; i++)
@@ -49,7 +49,7 @@ void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 			q->levels = (uint32_t)i + 1;
 	}
 	q->turn = (uint32_t *)(void *)words;
-	q->seen_at = q->wheel_at = VB_NEVER;
+	q->wheel_at = VB_NEVER;
 }
 
 static void set_add(struct vb_eventq *q, uint32_t id)
@@ -105,25 +105,42 @@ static void set_drain(struct vb_eventq *q, uint32_t *line)
 	}
 }
 
-/* The first deadline in the wheel, which is after now and less than a turn away. */
-static vb_time wheel_next(const struct vb_eventq *q)
+/* The first deadline in the wheel behind @from, which is now or one that is less than a turn away;
+ * VB_NEVER: there is none. */
+static vb_time wheel_next(const struct vb_eventq *q, vb_time from)
 {
-	uint32_t at = (uint32_t)(q->now + 1) & (VB_EVENTQ_SLOTS - 1), word = at >> 6;
+	uint32_t at = (uint32_t)(from + 1) & (VB_EVENTQ_SLOTS - 1), word = at >> 6;
 	uint64_t bits = q->slot_bits[word] >> (at & 63);
+	vb_time next;
 
 	if (q->slot_words == 0)
 		return VB_NEVER;
-	if (bits)
-		return q->now + 1 + (uint32_t)__builtin_ctzll(bits);
+	if (bits) {
+		next = from + 1 + (uint32_t)__builtin_ctzll(bits);
+	} else {
+		/* The words behind this one, the first ones again, and at last this one's lower
+		 * part. */
+		uint32_t turn = (word + 1) & 63;
+		uint64_t words =
+		    turn ? q->slot_words >> turn | q->slot_words << (64 - turn) : q->slot_words;
+		uint32_t found = (word + 1 + (uint32_t)__builtin_ctzll(words)) & 63;
+		uint32_t slot = found << 6 | (uint32_t)__builtin_ctzll(q->slot_bits[found]);
 
-	/* The words behind this one, the first ones again, and at last this one's lower part. */
-	uint32_t turn = (word + 1) & 63;
-	uint64_t words =
-	    turn ? q->slot_words >> turn | q->slot_words << (64 - turn) : q->slot_words;
-	uint32_t found = (word + 1 + (uint32_t)__builtin_ctzll(words)) & 63;
-	uint32_t slot = found << 6 | (uint32_t)__builtin_ctzll(q->slot_bits[found]);
+		next = from + 1 + ((slot - at) & (VB_EVENTQ_SLOTS - 1));
+	}
+	return next - q->now < VB_EVENTQ_SLOTS ? next : VB_NEVER; /* else it is before @from */
+}
 
-	return q->now + 1 + ((slot - at) & (VB_EVENTQ_SLOTS - 1));
+/* A deadline at @at comes or goes: lines from there on are to be looked at again. */
+static VB_APART void lines_forget(struct vb_eventq *q, vb_time at)
+{
+	while (q->seen_cnt && q->seen[(q->seen_first + q->seen_cnt - 1) % VB_EVENTQ_SEEN].at >= at)
+		q->seen_cnt--;
+
+	uint32_t last = (q->seen_first + q->seen_cnt - 1) % VB_EVENTQ_SEEN;
+
+	q->seen_to = q->seen_cnt ? q->seen[last].at : 0;
+	q->seen_end = q->seen_cnt ? q->seen[last].end : q->turn_end;
 }
 
 static inline __attribute__((always_inline)) void wheel_add(struct vb_eventq *q, uint32_t id,
@@ -134,8 +151,8 @@ static inline __attribute__((always_inline)) void wheel_add(struct vb_eventq *q,
 
 	VB_ASSERT_ALL(at > q->now && at - q->now < VB_EVENTQ_SLOTS);
 	VB_ASSERT_ALL(first == 0 || q->place[first - 1].at == at);
-	if (at == q->seen_at)
-		q->seen_at = VB_NEVER;
+	if (at <= q->seen_to)
+		lines_forget(q, at);
 	q->wheel_at = vb_time_min(q->wheel_at, at);
 	q->place[id].next = first;
 	q->place[id].prev = 0;
@@ -159,8 +176,8 @@ static void wheel_remove(struct vb_eventq *q, uint32_t id)
 	uint32_t slot = (uint32_t)p->at & (VB_EVENTQ_SLOTS - 1);
 
 	VB_ASSERT_ALL(q->slot[slot] != 0 && (p->prev || q->slot[slot] == id + 1));
-	if (p->at == q->seen_at)
-		q->seen_at = VB_NEVER;
+	if (p->at <= q->seen_to)
+		lines_forget(q, p->at);
 	if (p->next)
 		q->place[p->next - 1].prev = p->prev;
 	if (p->prev)
@@ -170,7 +187,7 @@ static void wheel_remove(struct vb_eventq *q, uint32_t id)
 	else
 		slot_empty(q, slot);
 	if (p->at == q->wheel_at && !q->slot[slot])
-		q->wheel_at = wheel_next(q);
+		q->wheel_at = wheel_next(q, q->now);
 }
 
 static bool entry_before(const struct vb_eventq_entry *a, const struct vb_eventq_entry *b)
@@ -331,22 +348,58 @@ static void line_sort(struct vb_eventq *q, uint32_t *line, uint32_t cnt)
 	set_drain(q, line);
 }
 
-/* Appends the machines in the wheel at @at to the line: they are seen. */
+/* Makes room for all machines behind those that are seen. */
+static void line_make_room(struct vb_eventq *q)
+{
+	uint32_t from = q->turn_at;
+
+	VB_ASSERT_ALL(q->turn_at <= q->turn_end && q->turn_end <= q->seen_end);
+	if (q->seen_end <= 2 * q->ids)
+		return;
+	for (uint32_t i = from; i < q->seen_end; i++)
+		q->turn[i - from] = q->turn[i];
+	for (uint32_t i = 0; i < q->seen_cnt; i++)
+		q->seen[(q->seen_first + i) % VB_EVENTQ_SEEN].end -= from;
+	q->turn_at = 0;
+	q->turn_end -= from;
+	q->seen_end -= from;
+	VB_ASSERT_ALL(q->seen_end <= 2 * q->ids);
+}
+
+/* Appends the machines in the wheel at @at to those that are seen. */
 static void look_at_slot(struct vb_eventq *q, vb_time at)
 {
-	uint32_t *seen = q->turn + q->turn_end, cnt = 0;
+	uint32_t *seen, cnt = 0, last = (q->seen_first + q->seen_cnt) % VB_EVENTQ_SEEN;
 
+	line_make_room(q);
+	seen = q->turn + q->seen_end;
 	for (uint32_t i = q->slot[at & (VB_EVENTQ_SLOTS - 1)]; i; i = q->place[i - 1].next)
 		seen[cnt++] = i - 1;
 	line_sort(q, seen, cnt);
-	q->seen_end = q->turn_end + cnt;
-	VB_ASSERT_ALL(q->seen_end <= 2 * q->ids);
-	q->seen_at = at;
+	q->seen_end += cnt;
+	VB_ASSERT_ALL(q->seen_end <= 3 * q->ids && q->seen_cnt < VB_EVENTQ_SEEN);
+	q->seen[last].at = q->seen_to = at;
+	q->seen[last].end = q->seen_end;
+	q->seen_cnt++;
+}
+
+/* Looks at the next instants, until enough machines are seen. */
+static void look_further(struct vb_eventq *q)
+{
+	while (q->seen_end - q->turn_at < VB_EVENTQ_AHEAD && q->seen_cnt < VB_EVENTQ_SEEN) {
+		vb_time at = q->seen_cnt ? wheel_next(q, q->seen_to) : q->wheel_at;
+
+		if (at == VB_NEVER)
+			return;
+		look_at_slot(q, at);
+	}
 }
 
 /* Those of the heap that are due, to the end of the line. */
 static void heap_drain(struct vb_eventq *q)
 {
+	lines_forget(q, 0);
+	line_make_room(q);
 	while (q->heap_cnt && q->heap[0].at == q->now) {
 		uint32_t id = q->heap[0].id;
 
@@ -355,46 +408,31 @@ static void heap_drain(struct vb_eventq *q)
 		q->turn[q->turn_end++] = id;
 	}
 	line_sort(q, q->turn + q->turn_at, q->turn_end - q->turn_at);
+	q->seen_end = q->turn_end;
 }
 
-/* Behind the line there is to be room for all machines. */
-static void line_make_room(struct vb_eventq *q)
-{
-	VB_ASSERT_ALL(q->turn_at <= q->turn_end && q->turn_end <= 2 * q->ids);
-	if (q->turn_end <= q->ids)
-		return;
-	for (uint32_t i = q->turn_at; i < q->turn_end; i++)
-		q->turn[i - q->turn_at] = q->turn[i];
-	q->turn_end -= q->turn_at;
-	q->turn_at = 0;
-}
-
-/* The next instant comes: its machines line up, and those of the one behind it are looked at. */
+/* The next instant comes: its machines line up, and those behind it are looked at. */
 static VB_APART void line_up(struct vb_eventq *q)
 {
 	VB_ASSERT_ALL(vb_eventq_next(q) > q->now);
 	q->now = vb_eventq_next(q);
 	q->turn_at = q->turn_end;
 	if (q->wheel_at == q->now) {
-		if (q->seen_at != q->now) {
-			line_make_room(q);
+		if (q->seen_cnt == 0)
 			look_at_slot(q, q->now);
-		}
-		q->turn_end = q->seen_end;
+		VB_ASSERT_ALL(q->seen[q->seen_first].at == q->now);
+		q->turn_end = q->seen[q->seen_first].end;
+		q->seen_first = (q->seen_first + 1) % VB_EVENTQ_SEEN;
+		if (--q->seen_cnt == 0)
+			q->seen_to = 0;
 		slot_empty(q, (uint32_t)q->now & (VB_EVENTQ_SLOTS - 1));
-		q->wheel_at = wheel_next(q);
+		q->wheel_at = wheel_next(q, q->now);
 	}
-	line_make_room(q);
 	VB_ASSERT_ALL(q->wheel_at > q->now);
-	if (q->heap_cnt && q->heap[0].at == q->now) {
+	if (q->heap_cnt && q->heap[0].at == q->now)
 		heap_drain(q);
-		line_make_room(q);
-	}
 	q->ready = q->turn_end - q->turn_at;
-	q->turn_first = q->turn_at;
-	q->seen_end = q->turn_end;
-	if (q->wheel_at != VB_NEVER)
-		look_at_slot(q, q->wheel_at);
+	look_further(q);
 }
 
 /* The one whose turn it is, where the next in line may have stepped out or the set have an earlier

@@ -6,8 +6,9 @@
  *
  * Most deadlines of a network are near: a packet's time on a cable. Those stand in a wheel with a
  * slot per nanosecond; deadlines further off (timers) stand in a heap. When an instant comes, its
- * machines line up by id, and what follows them can be seen ahead. A deadline that is set for the
- * very instant goes into a set from which the lowest id is taken.
+ * machines line up by id, and behind them stand those of the next instants, so that they can be
+ * seen ahead. A deadline that is set for the very instant goes into a set from which the lowest id
+ * is taken.
  */
 #ifndef VB_SIM_EVENTQ_H
 #define VB_SIM_EVENTQ_H
@@ -19,6 +20,10 @@
 #include <stdint.h>
 
 #define VB_EVENTQ_SLOTS 4096u
+/* Machines that are seen ahead, where the next instants have so many, and the most instants that
+ * they are of. */
+#define VB_EVENTQ_AHEAD 24u
+#define VB_EVENTQ_SEEN 32u
 
 struct vb_eventq_entry {
 	vb_time at;
@@ -35,12 +40,17 @@ struct vb_eventq_place {
 struct vb_eventq {
 	vb_time now;    /* the instant that is being worked off */
 	uint32_t ready; /* machines whose turn is at this instant: in line or in the set */
-	/* The line, by id, is turn[turn_at ... turn_end - 1]; some may have stepped out of it. It
-	 * began at turn_first, and behind it, to seen_end, stands the next one as it looked then,
-	 * and its instant; VB_NEVER: it has changed since. */
+	/* The line, by id, is turn[turn_at ... turn_end - 1]; some may have stepped out of it.
+	 * Behind it, to seen_end, stand the lines of the next instants: seen_cnt of them from
+	 * seen_first on, in turns, each with its end. */
 	uint32_t *turn;
-	uint32_t turn_first, turn_at, turn_end, seen_end;
-	vb_time seen_at;
+	uint32_t turn_at, turn_end, seen_end;
+	uint32_t seen_first, seen_cnt;
+	struct {
+		vb_time at;
+		uint32_t end;
+	} seen[VB_EVENTQ_SEEN];
+	vb_time seen_to; /* the last of these instants; 0: there is none */
 	uint32_t ids;
 	vb_time wheel_at; /* the first instant in the wheel; VB_NEVER: it is empty */
 	uint64_t slot_bits[VB_EVENTQ_SLOTS / 64], slot_words;
@@ -67,18 +77,11 @@ vb_time vb_eventq_next(const struct vb_eventq *q);
 /* Takes the machine whose turn it is; there must be one. q->now is its deadline. */
 uint32_t vb_eventq_take(struct vb_eventq *q);
 
-/* The machine @i-th from now, in the line of this instant and the one behind it; UINT32_MAX: none
- * is seen there. Hardly any machine steps out before its turn. */
+/* The machine @i-th from now, in the line of this instant and those behind it; UINT32_MAX: none is
+ * seen there. Hardly any machine steps out before its turn. */
 static inline uint32_t vb_eventq_ahead(const struct vb_eventq *q, uint32_t i)
 {
 	return q->turn_at + i < q->seen_end ? q->turn[q->turn_at + i] : UINT32_MAX;
-}
-
-/* The first from now that was not seen there before the last vb_eventq_take(); UINT32_MAX: all who
- * are seen were. */
-static inline uint32_t vb_eventq_news(const struct vb_eventq *q)
-{
-	return q->turn_at == q->turn_first + 1 ? q->turn_end - q->turn_at : UINT32_MAX;
 }
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "sim/priv.h"
+#include "sim/window/window.h"
 
 #include <errno.h>
 
@@ -21,7 +22,7 @@ static vb_time next_of_parts(const struct vb_sim_cut *c)
 			next = vb_time_min(next, c->told[i]);
 			continue;
 		}
-		next = vb_time_min(next, vb_eventq_next(&c->part[i]->events));
+		next = vb_time_min(next, vb_sim_events_next(c->part[i]));
 		next = vb_time_min(next, c->part[i]->sent_at);
 	}
 	return next;
@@ -108,8 +109,10 @@ void vb_sim_parts_begin(struct vb_sim *s, vb_time until)
 	s->stop = false;
 	c->until = until;
 	c->end = s->now;
-	for (uint32_t i = 0; i < c->part_cnt; i++)
-		c->part[i]->looks = vb_sim_looks_needed(s);
+	for (uint32_t i = 0; i < c->part_cnt; i++) {
+		c->part[i]->looks_ahead = vb_sim_look_ahead_pays(s);
+		vb_sim_apart_begin(c->part[i]);
+	}
 	parts_settle(c);
 	all_may_go_on(c, s->now);
 }
@@ -148,8 +151,12 @@ void vb_sim_part_run(struct vb_sim *s, uint32_t part)
 	struct vb_sim *p = s->cut->part[part];
 
 	vb_sim_cut_enter(p);
-	while (!p->pool.ran_out && vb_eventq_next(&p->events) < s->cut->end)
-		vb_sim_event_run(p);
+	while (!p->pool.ran_out && vb_sim_events_next(p) < s->cut->end) {
+		if (p->is_apart)
+			vb_sim_window_run(p, s->cut->end);
+		else
+			vb_sim_event_run(p);
+	}
 }
 
 int vb_sim_parts_end(struct vb_sim *s)

@@ -26,8 +26,8 @@ struct vb_sim_link_change {
 	bool up;
 };
 
-/* The memory that a run brings into the cache before its turn, see look_ahead(). */
-enum vb_sim_looks { VB_SIM_LOOKS_AT_NOTHING, VB_SIM_LOOKS_AT_PACKETS, VB_SIM_LOOKS_AT_PORTS };
+/* Machines of the line that vb_sim_look_ahead() has in view, a power of two. */
+#define VB_SIM_LINE 16u
 
 /* All that InfiniBand adds to a simulation. */
 struct vb_sim_ib {
@@ -114,11 +114,11 @@ struct vb_sim {
 	struct vb_sim_app app;
 	vb_time now;
 	struct vb_eventq events;
-	/* Of look_ahead(): the place in line where it looked last, and the ports that stood one and
-	 * two behind it. */
+	/* Of vb_sim_look_ahead(): how many turns there were, and the ports that have the next ones;
+	 * NULL: other machines. */
 	struct {
 		uint32_t turn;
-		const struct vb_port *first, *second;
+		const struct vb_port *line[VB_SIM_LINE];
 	} ahead;
 	void *eventq_mem;
 	struct vb_frame_pool pool;
@@ -145,8 +145,10 @@ struct vb_sim {
 	struct vb_trace link_trace; /* of changes of cables */
 	struct vb_sim_link_change *change;
 	uint32_t change_cnt;
-	enum vb_sim_looks looks;
+	bool looks_ahead;
 	bool stop;
+	bool is_apart;              /* switches are: window/window.h */
+	struct vb_sim_apart *apart; /* NULL: they cannot be */
 	uint32_t order; /* the highest machine number that has had its turn at this instant */
 	uint64_t hops, event_cnt;
 	uint64_t *digest; /* of each node that events are of: vb_sim_trace_nodes() of them */
@@ -227,16 +229,29 @@ static inline uint32_t vb_sim_host_number(const struct vb_sim *s, const struct v
 	return (uint32_t)(nic - s->host);
 }
 
+/* The time that every frame takes to the other end of a cable, at least. */
+static inline vb_dur vb_sim_cable_lookahead(vb_dur delay, uint64_t rate_bps)
+{
+	return delay + (VB_FRAME_MIN + VB_FRAME_GAP) * 8 * UINT64_C(1000000000) / rate_bps;
+}
+
+/* window/window.c: when the next event comes. */
+vb_time vb_sim_events_next(const struct vb_sim *s);
+
 /* loop.c: the first machine in line does what is due, and all adapters are still again. */
 void vb_sim_event_run(struct vb_sim *s);
 /* Takes what the adapters have to say, until all are still. */
 void vb_sim_hosts_settle(struct vb_sim *s);
 /* Asks the ports that were woken, now or when they are free. */
 void vb_sim_ports_serve(struct vb_sim *s);
+/* Deadlines of a port and of its cable have changed. */
+void vb_sim_port_arm(struct vb_sim *s, const struct vb_port *p);
 /* The application's timer goes off. */
 void vb_sim_timer_run(struct vb_sim *s);
-/* How far it pays to look ahead, as the network is now. */
-enum vb_sim_looks vb_sim_looks_needed(const struct vb_sim *s);
+/* window/ahead.c: brings into the cache what the machines next in line will touch. */
+void vb_sim_look_ahead(struct vb_sim *s);
+/* As the network is now: it does not stay in the caches by itself. */
+bool vb_sim_look_ahead_pays(const struct vb_sim *s);
 
 /* network/cut.c: makes the parts that cfg.part_of says, with their ports; -EINVAL: they cut a cable
  * of a host or one without a delay, or the links are InfiniBand's. */

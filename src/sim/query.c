@@ -131,7 +131,7 @@ vb_time vb_sim_next(const struct vb_sim *s)
 		return s->now;
 	if (s->cut)
 		return vb_sim_parts_next(s);
-	return s->ib && vb_sim_ib_is_over(s) ? VB_NEVER : vb_eventq_next(&s->events);
+	return s->ib && vb_sim_ib_is_over(s) ? VB_NEVER : vb_sim_events_next(s);
 }
 
 uint32_t vb_sim_host_cnt(const struct vb_sim *s)

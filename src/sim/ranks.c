@@ -91,7 +91,7 @@ void vb_sim_rank_pack(struct vb_sim *s, uint32_t to, struct vb_rank_bytes *b)
 
 	memset(&t, 0, sizeof t);
 	t.now = p->now;
-	t.next = vb_time_min(vb_eventq_next(&p->events), p->sent_at);
+	t.next = vb_time_min(vb_sim_events_next(p), p->sent_at);
 	t.frame_cnt = box->cnt;
 	t.ran_out = p->pool.ran_out;
 	c->told[c->own] = t.next;

@@ -5,6 +5,7 @@
  */
 #include "base/assert.h"
 #include "sim/priv.h"
+#include "sim/window/window.h"
 
 #include <errno.h>
 
@@ -144,11 +145,37 @@ static inline bool is_over(const struct vb_sim *s, vb_time next)
 bool vb_sim_step(struct vb_sim *s)
 {
 	VB_ASSERT_ALL(!s->cut);
+	vb_sim_apart_end(s);
 	vb_sim_hosts_settle(s);
 	if (s->pool.ran_out || is_over(s, vb_eventq_next(&s->events)))
 		return false;
 	vb_sim_event_run(s);
 	return true;
+}
+
+/* Events of a stride, at least where there are so many. */
+#define STRIDE 4096u
+
+bool vb_sim_stride(struct vb_sim *s, vb_time until)
+{
+	uint64_t enough = s->event_cnt + STRIDE;
+
+	VB_ASSERT_ALL(!s->cut);
+	s->stop = false;
+	s->looks_ahead = vb_sim_look_ahead_pays(s);
+	vb_sim_apart_begin(s);
+	vb_sim_hosts_settle(s);
+	while (!s->stop && s->event_cnt < enough) {
+		vb_time next = vb_sim_events_next(s);
+
+		if (s->pool.ran_out || next > until || is_over(s, next))
+			return false;
+		if (s->is_apart)
+			vb_sim_window_run(s, vb_time_after(until, 1));
+		else
+			vb_sim_event_run(s);
+	}
+	return !s->pool.ran_out;
 }
 
 int vb_sim_run(struct vb_sim *s, vb_time until)
@@ -157,17 +184,10 @@ int vb_sim_run(struct vb_sim *s, vb_time until)
 
 	if (s->cut)
 		return vb_sim_parts_run(s, until);
-	s->stop = false;
-	s->looks = vb_sim_looks_needed(s);
-	vb_sim_hosts_settle(s);
-	while (!s->pool.ran_out && !s->stop) {
-		next = vb_eventq_next(&s->events);
-		if (next > until || is_over(s, next))
-			break;
-		vb_sim_event_run(s);
-	}
+	while (vb_sim_stride(s, until) && !s->stop)
+		;
 	/* Of a run that is over there may be events left: time does not pass them. */
-	next = vb_time_min(vb_eventq_next(&s->events), until);
+	next = vb_time_min(vb_sim_events_next(s), until);
 	if (!s->pool.ran_out && !s->stop && until != VB_NEVER && s->now < next)
 		s->now = next;
 	return s->pool.ran_out ? -ENOMEM : 0;

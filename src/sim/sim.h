@@ -90,7 +90,11 @@ void vb_sim_set_app(struct vb_sim *s, const struct vb_sim_app *app);
 int vb_sim_run(struct vb_sim *s, vb_time until);
 /* Asks a run to end before the next event; for callbacks. */
 void vb_sim_stop(struct vb_sim *s);
-/* One event, of a network in one part. False: nothing is left. */
+/* Some thousand events up to @until, of a network in one part: as a run, for a caller who looks at
+ * it now and then. False: nothing is left to happen by then, or there is no room for packets. */
+bool vb_sim_stride(struct vb_sim *s, vb_time until);
+/* One event, of a network in one part. False: nothing is left. All machines are in one queue then,
+ * which is slower. */
 bool vb_sim_step(struct vb_sim *s);
 
 vb_time vb_sim_now(const struct vb_sim *s);

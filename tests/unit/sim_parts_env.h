@@ -267,6 +267,14 @@ static inline void parts_disturb(struct net *n, const struct parts_case *c)
 /* Runs @n to @until; it has more than one part if the driver needs them. */
 typedef int parts_run_fn(struct vb_sim *s, vb_time until);
 
+/* Event by event, with all machines in one queue. */
+static inline int parts_in_steps(struct vb_sim *s, vb_time until)
+{
+	while (vb_sim_next(s) <= until && vb_sim_step(s))
+		;
+	return vb_sim_run(s, until);
+}
+
 static inline void parts_note(struct parts_end *e, const struct vb_load *l, struct vb_sim *s)
 {
 	assert_int_equal(vb_report_make(&e->r, l, s, &net_memory), 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A network that is cut into parts and run window by window comes to the run of the network in one
- * piece: the same digest, the same counts, flows and ports. Over shapes, loads, faults, PFC,
- * changes of links, kinds of routing and seeds; on one thread. test_cores.c has the threads.
+ * A network whose switches are run apart, and one that is cut into parts and run window by window,
+ * come to the run of all machines in one queue: the same digest, the same counts, flows and ports.
+ * Over shapes, loads, faults, PFC, changes of links, kinds of routing and seeds; on one thread.
+ * test_cores.c has the threads.
  */
 #include "sim_parts_env.h"
 
@@ -21,14 +22,16 @@ static void run__in_parts_is_the_run_in_one_piece(void **state)
 	for (uint64_t seed = 1; seed <= CASES; seed++) {
 		const struct parts_case c = parts_case_of(seed);
 
-		(void)parts_play(&c, 1, vb_sim_run, one);
+		(void)parts_play(&c, 1, parts_in_steps, one);
 		pauses += one->r.pauses > 0;
 		drops += one->r.drops > 0;
 		failed += one->r.failed > 0;
 		lost += one->r.faults > 0;
 		storms += one->r.storms > 0;
-		for (uint32_t parts = 2; parts <= 4; parts++) {
-			cut += parts_play(&c, parts, vb_sim_run, many) == parts;
+		for (uint32_t parts = 1; parts <= 4; parts++) {
+			uint32_t cnt = parts_play(&c, parts, vb_sim_run, many);
+
+			cut += cnt == parts && parts > 1;
 			parts_compare(one, many);
 		}
 	}
@@ -53,13 +56,15 @@ static void run__of_what_follows_is_the_run_in_one_piece(void **state)
 	for (uint64_t seed = 1; seed <= FOLLOWING; seed++) {
 		const struct parts_case c = parts_case_following(seed);
 
-		(void)parts_play(&c, 1, vb_sim_run, one);
+		(void)parts_play(&c, 1, parts_in_steps, one);
 		flows += one->r.flows;
 		laps += one->lap_cnt;
 		past += one->past_cnt > 0;
 		failed += one->r.failed > 0;
-		for (uint32_t parts = 2; parts <= 4; parts++) {
-			cut += parts_play(&c, parts, vb_sim_run, many) == parts;
+		for (uint32_t parts = 1; parts <= 4; parts++) {
+			uint32_t cnt = parts_play(&c, parts, vb_sim_run, many);
+
+			cut += cnt == parts && parts > 1;
 			parts_compare(one, many);
 		}
 	}

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define EVENTS_BETWEEN_LOOKS 65536
+#define STRIDES_BETWEEN_LOOKS 16
 #define PROGRESS_AFTER_S 1.0
 #define PROGRESS_EVERY_S 0.2
 /* Exit status: the run is whole, and none of its flows is; InfiniBand had a deadlock. */
@@ -210,10 +211,13 @@ static int run_all(struct job *j)
 		more = false;
 	}
 	while (more) {
-		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++) {
+		bool is_one = j->record.series || j->record.depths;
+		int steps = is_one ? EVENTS_BETWEEN_LOOKS : STRIDES_BETWEEN_LOOKS;
+
+		for (int i = 0; more && i < steps; i++) {
 			if (j->record.depths)
 				vb_depths_reach(j->record.depths, vb_sim_next(j->run.sim));
-			more = vb_results_step(&j->run, j->record.series, j->sc.until);
+			more = vb_results_step(&j->run, j->record.series, is_one, j->sc.until);
 		}
 		if (more)
 			show_progress(j);

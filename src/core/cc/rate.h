@@ -86,7 +86,7 @@ static inline void vb_rate_tick(struct vb_qp *qp, vb_time now)
 /* A request has come, and is carried out. The ACK @hdr, in @tx, leaves. */
 static inline void vb_rate_take_data(struct vb_qp *qp, const struct vb_rx *rx)
 {
-	if (qp->cc.flow && rx->telemetry)
+	if (rx->telemetry && qp->cc.flow) /* the QP's line would be cold */
 		vb_control_take_data(qp->cc.flow, false, rx->telemetry);
 }
 

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "sim/parts.h"
 #include "sim/priv.h"
+#include "sim/window/window.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,12 +21,6 @@
 /* Frames of another part that stay here without being returned. */
 #define OWED_MAX 256
 
-/* The time that every frame takes to the other end of a cable, at least. */
-static vb_dur cable_lookahead(const struct vb_cable *c)
-{
-	return c->delay + (VB_FRAME_MIN + VB_FRAME_GAP) * 8 * UINT64_C(1000000000) / c->rate_bps;
-}
-
 vb_dur vb_sim_partition_lookahead(const struct vb_sim_topo *t, const uint16_t *part_of)
 {
 	vb_dur least = VB_NEVER;
@@ -34,7 +29,8 @@ vb_dur vb_sim_partition_lookahead(const struct vb_sim_topo *t, const uint16_t *p
 		const struct vb_sim_topo_link *l = &t->link[i];
 
 		if (part_of[l->a] != part_of[l->b])
-			least = vb_time_min(least, cable_lookahead(&l->cable));
+			least = vb_time_min(
+			    least, vb_sim_cable_lookahead(l->cable.delay, l->cable.rate_bps));
 	}
 	return least;
 }
@@ -179,6 +175,7 @@ void vb_sim_cut_destroy(struct vb_sim *s)
 		boxes_destroy(s, p);
 		if (i == 0)
 			continue;
+		vb_sim_apart_destroy(p);
 		vb_sim_ports_destroy(p);
 		vb_frame_pool_destroy(&p->pool);
 		vb_sim_free(s, p->eventq_mem);
@@ -236,7 +233,7 @@ void vb_sim_cut_arrive(struct vb_sim *s, struct vb_frame *f, uint32_t port)
 
 	VB_ASSERT_ALL(port < s->port_cnt && f->flight.at >= s->now);
 	vb_timed_put(&p->cable.flight, &f->flight);
-	vb_eventq_set(&s->events, s->host_cnt + p->id, vb_port_poll_timeout(p));
+	vb_sim_port_arm(s, p);
 }
 
 /* Takes what is in box @b of part @from. */
@@ -321,5 +318,5 @@ void vb_sim_cut_lose(struct vb_sim *s, uint32_t port)
 		vb_sim_port(s, port)->cable.hooks->lost++;
 		vb_frame_pool_give(&far->pool, vb_container_of(t, struct vb_frame, flight));
 	}
-	vb_eventq_set(&far->events, s->host_cnt + port, VB_NEVER);
+	vb_sim_port_arm(far, p);
 }

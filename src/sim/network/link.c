@@ -71,8 +71,7 @@ static void end_arm(struct vb_sim *s, const struct vb_port *p)
 {
 	if (p->cable.hooks->leave)
 		vb_sim_cut_lose(s, p->id);
-	vb_eventq_set(&vb_sim_of_port(s, p->id)->events, s->host_cnt + p->id,
-		      vb_port_poll_timeout(p));
+	vb_sim_port_arm(vb_sim_of_port(s, p->id), p);
 }
 
 static void link_change(struct vb_sim *s, const struct vb_sim_link_change *c)

@@ -2,7 +2,9 @@
 /* The machines of a simulated network, made from a topology, and the faults of its cables. See
  * sim.h. */
 #include "base/assert.h"
+#include "sim/parts.h"
 #include "sim/priv.h"
+#include "sim/window/window.h"
 
 #include <errno.h>
 #include <string.h>
@@ -149,7 +151,11 @@ int vb_sim_network_create(struct vb_sim *s)
 		err = vb_sim_trees_create(s);
 	if (!err)
 		vb_sim_cut_share(s);
-	return err || !s->cfg.ib.is_used ? err : vb_sim_ib_create(s);
+	if (!err && s->cfg.ib.is_used)
+		return vb_sim_ib_create(s);
+	for (uint32_t i = 0; !err && i < vb_sim_part_cnt(s); i++)
+		err = vb_sim_apart_create(s->cut ? s->cut->part[i] : s);
+	return err;
 }
 
 void vb_sim_network_destroy(struct vb_sim *s)
@@ -159,6 +165,7 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	for (uint32_t i = 0; s->host && i < s->host_cnt; i++)
 		vb_nic_destroy(&s->host[i]);
 	vb_sim_cut_destroy(s);
+	vb_sim_apart_destroy(s);
 	vb_sim_ports_destroy(s);
 	vb_frame_pool_destroy(&s->pool);
 	vb_sim_free(s, s->map.site);
@@ -184,6 +191,7 @@ static int fault_set(struct vb_sim *s, uint32_t link, const struct vb_fault_spec
 		return -ENOMEM;
 	if (a->leave)
 		return -EXDEV;
+	vb_sim_apart_end(vb_sim_of_port(s, 2 * link));
 	if (spec) {
 		f = vb_sim_alloc(s, sizeof *f);
 		if (!f)
