@@ -50,7 +50,7 @@ struct vb_link_tap {
 /* The surroundings of a link. A driver uses the fields that it needs. */
 struct vb_link_config {
 	struct vb_link *lower; /* a driver that stands before another one owns it from then on */
-	int rx_fd; /* bound AF_INET6 dual-stack (or AF_INET) UDP socket; the link owns it */
+	int rx_fd;     /* bound AF_INET6 dual-stack (or AF_INET) UDP socket; the link owns it */
 	bool rx_joins; /* that socket is the member of groups, and takes the packets of no others */
 	/* Interface index by HCA port, for link-local addresses; entry 0 is unused. */
 	uint32_t ifindex[VB_LINK_PORTS_MAX];

@@ -107,12 +107,12 @@ static void attach_victim(void)
 
 static int many_setup(void **state)
 {
-	struct vb_carrier_limits limits = carrier_limits();
+	struct vb_carrier_options options = carrier_options();
 
 	(void)state;
 	memset(common, 0, sizeof *common);
-	limits.processes = 256 - VB_SLOT_WIDE;
-	carrier_start_with(&limits);
+	options.limits.processes = 256 - VB_SLOT_WIDE;
+	carrier_start_with(&options);
 	return 0;
 }
 

@@ -69,14 +69,13 @@ static uint32_t draw_slot(const struct vb_carrier *c, uint32_t user, bool more, 
 		uint32_t cnt = 0, n;
 
 		for (uint32_t k = VB_SLOT_WIDE; k <= VB_SLOT_LAST; k++)
-			cnt += is_free(c, k, user, more, now) &&
-			       is_unasked(c, k, user, now) == own;
+			cnt += is_free(c, k, user, more, now) && is_unasked(c, k, user, now) == own;
 		if (cnt == 0 || getrandom(&n, sizeof n, 0) != (ssize_t)sizeof n)
 			continue;
 		n %= cnt;
 		for (uint32_t k = VB_SLOT_WIDE; k <= VB_SLOT_LAST; k++)
-			if (is_free(c, k, user, more, now) &&
-			    is_unasked(c, k, user, now) == own && n-- == 0)
+			if (is_free(c, k, user, more, now) && is_unasked(c, k, user, now) == own &&
+			    n-- == 0)
 				return k;
 	}
 	return 0;
