@@ -148,4 +148,6 @@ static inline bool carrier_env_enter(char **argv)
 	return true;
 }
 
+#define carrier_test(f) cmocka_unit_test_setup_teardown(f, carrier_setup, carrier_teardown)
+
 #endif

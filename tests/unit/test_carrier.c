@@ -462,20 +462,14 @@ static void carrier__of_a_stranger_is_none(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(slots__of_two_users, carrier_setup, carrier_teardown),
-	    cmocka_unit_test_setup_teardown(connections__of_one_user_harm_no_other, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(ring__that_nobody_reads_harms_no_other, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(batch__of_processes_of_two_users, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(packets__of_the_last_carrier, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(carrier__that_comes_after_another, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(fork__leaves_the_slot_to_the_parent, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(broker__of_a_user, carrier_setup, carrier_teardown),
+	    carrier_test(slots__of_two_users),
+	    carrier_test(connections__of_one_user_harm_no_other),
+	    carrier_test(ring__that_nobody_reads_harms_no_other),
+	    carrier_test(batch__of_processes_of_two_users),
+	    carrier_test(packets__of_the_last_carrier),
+	    carrier_test(carrier__that_comes_after_another),
+	    carrier_test(fork__leaves_the_slot_to_the_parent),
+	    carrier_test(broker__of_a_user),
 	    cmocka_unit_test(carrier__of_a_stranger_is_none),
 	};
 

@@ -233,9 +233,8 @@ static void memory__of_a_user(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(groups__of_two_users, carrier_setup, carrier_teardown),
-	    cmocka_unit_test_setup_teardown(groups__of_another_user_wait_elsewhere, carrier_setup,
-					    carrier_teardown),
+	    carrier_test(groups__of_two_users),
+	    carrier_test(groups__of_another_user_wait_elsewhere),
 	    cmocka_unit_test_setup_teardown(memory__of_a_user, small_setup, carrier_teardown),
 	};
 

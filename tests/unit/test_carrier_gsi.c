@@ -582,23 +582,15 @@ static void requests__are_not_stolen_by_their_ids(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(services__are_one_users, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(restart__holds_what_users_have, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(messages__come_to_their_user, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(requests__for_nobody, carrier_setup, carrier_teardown),
-	    cmocka_unit_test_setup_teardown(host__answers_what_no_user_does, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(flood__of_one_user_harms_no_other, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(requests__are_not_stolen_by_their_ids, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(questions__that_are_none, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(restart__in_another_namespace, carrier_setup,
-					    carrier_teardown),
+	    carrier_test(services__are_one_users),
+	    carrier_test(restart__holds_what_users_have),
+	    carrier_test(messages__come_to_their_user),
+	    carrier_test(requests__for_nobody),
+	    carrier_test(host__answers_what_no_user_does),
+	    carrier_test(flood__of_one_user_harms_no_other),
+	    carrier_test(requests__are_not_stolen_by_their_ids),
+	    carrier_test(questions__that_are_none),
+	    carrier_test(restart__in_another_namespace),
 	};
 
 	(void)argc;

@@ -128,7 +128,7 @@ static void slots__that_are_scattered_leave_bytes_for_others(void **state)
 	__atomic_store_n(&common->go, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(user_end(stranger), 0);
 	assert_int_equal(common->rc[0], 0);
-	assert_in_range(common->packets[0], 0, (256 - VB_SLOT_WIDE) / VB_SLOT_SHARE + 1);
+	assert_uint_in_range(common->packets[0], 0, (256 - VB_SLOT_WIDE) / VB_SLOT_SHARE + 1);
 }
 
 static void end_soon(void)
@@ -211,7 +211,7 @@ static unsigned long closing_cost(void)
 	return faults;
 }
 
-/* What it costs when @cnt connections end at once. */
+/* The cost when @cnt connections end at once. */
 static unsigned long end_connections(uint32_t cnt)
 {
 	unsigned long before = closing_cost();
@@ -239,21 +239,18 @@ static void connections__that_come_and_go(void **state)
 
 	(void)state;
 	assert_true(one > 0);
-	assert_in_range(end_connections(100), 1, 15 * one);
+	assert_uint_in_range(end_connections(100), 1, 15 * one);
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(bells__that_are_taken_back_stop_nobody, carrier_setup,
-					    carrier_teardown),
+	    carrier_test(bells__that_are_taken_back_stop_nobody),
 	    cmocka_unit_test_setup_teardown(slots__that_are_scattered_leave_bytes_for_others,
 					    many_setup, carrier_teardown),
-	    cmocka_unit_test_setup_teardown(slot__of_a_process_that_ended_is_no_other_users,
-					    carrier_setup, carrier_teardown),
-	    cmocka_unit_test_setup_teardown(connections__that_come_and_go, carrier_setup,
-					    carrier_teardown),
-	    cmocka_unit_test_setup_teardown(wakeups__tell_nothing, carrier_setup, carrier_teardown),
+	    carrier_test(slot__of_a_process_that_ended_is_no_other_users),
+	    carrier_test(connections__that_come_and_go),
+	    carrier_test(wakeups__tell_nothing),
 	};
 
 	(void)argc;

@@ -199,12 +199,11 @@ static void way_choose(struct vb_bells *all)
 
 	/* Signals that this thread of the program blocks count for later as well. */
 	(void)vb_guard_is_blocked();
-	if (way && strcmp(way, "trap") == 0)
-		all->way = VB_BELLS_TRAP;
-	else if (way && strcmp(way, "spin") == 0)
+	if (way && strcmp(way, "spin") == 0)
 		all->way = VB_BELLS_SPIN;
-	else if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 &&
-		 CPU_COUNT(&cpus) < SPIN_PROCESSORS_MIN)
+	else if ((way && strcmp(way, "trap") == 0) ||
+		 (sched_getaffinity(0, sizeof cpus, &cpus) == 0 &&
+		  CPU_COUNT(&cpus) < SPIN_PROCESSORS_MIN))
 		all->way = VB_BELLS_TRAP;
 	if (all->way == VB_BELLS_TRAP)
 		(void)vb_bells_trap(all);

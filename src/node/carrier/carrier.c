@@ -197,12 +197,27 @@ static void handle_timeouts(struct vb_carrier *c, vb_time now)
 		vb_carrier_close_ended(c);
 }
 
+/* Goes on with sockets whose descriptor does not show what is left. True: something still is. */
+static bool packets_carry_more(struct vb_carrier *c)
+{
+	bool more = false;
+
+	for (uint32_t i = 0; i < VB_CARRIER_BYTES; i++) {
+		if (c->byte[i].has_more)
+			vb_carrier_carry(c, i);
+		more |= c->byte[i].has_more;
+	}
+	if (c->gsi.has_more)
+		vb_carrier_gsi_packets(c);
+	return more || c->gsi.has_more;
+}
+
 static void carrier_run(struct vb_carrier *c)
 {
 	struct epoll_event ev[EVENTS_MAX];
 	bool more = false;
 
-	for (;; more = vb_carrier_carry_more(c)) {
+	for (;; more = packets_carry_more(c)) {
 		int n =
 		    epoll_wait(c->epoll_fd, ev, EVENTS_MAX, more ? 0 : wait_ms(c, vb_clock_now()));
 

@@ -5,90 +5,11 @@
  * that does not read harms nobody else. Relies on link/udp/ and link/shm/ring.h.
  */
 #include "link/shm/wakeup.h"
-#include "link/udp/udp.h"
 #include "node/carrier/state.h"
 #include "node/host/clock.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 /* Packets of one byte that are carried before the others have their turn. */
 #define CARRY_MAX 64u
-
-uint8_t vb_carrier_port(const struct vb_carrier *c, uint32_t ifindex)
-{
-	const struct vb_host_shm *host = c->slots.host;
-
-	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < host->device_cnt; i++)
-		if (host->device[i].ifindex == ifindex && !host->device[i].parent)
-			return (uint8_t)(i + 1);
-	return 0;
-}
-
-static uint8_t find_port(void *ctx, const struct vb_gid *local, uint32_t ifindex)
-{
-	(void)local;
-	return vb_carrier_port(ctx, ifindex);
-}
-
-int vb_carrier_link_open(struct vb_carrier *c, uint32_t k, struct vb_link **out)
-{
-	static const uint32_t bring = VB_LINK_BRING_ALL;
-	struct vb_link_config cfg = {
-	    .rx_joins = true, .port_of = find_port, .bring = &bring, .ctx = c};
-	int fd = fcntl(c->group.fd[k], F_DUPFD_CLOEXEC, 0), rc;
-
-	if (fd < 0)
-		return -errno;
-	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
-		cfg.ifindex[i + 1] = c->slots.host->device[i].ifindex;
-	vb_group_open(&c->group, k);
-	cfg.rx_fd = fd;
-	rc = vb_udp_open(out, &cfg);
-	if (rc)
-		close(fd);
-	else
-		rc = vb_carrier_faults_open(c, k, out);
-	if (rc)
-		vb_group_quiet(&c->group, k);
-	return rc;
-}
-
-int vb_carrier_byte_open(struct vb_carrier *c, uint32_t i)
-{
-	int rc = vb_carrier_link_open(c, 1 + i, &c->byte[i].link);
-
-	if (rc)
-		return rc;
-	rc = vb_carrier_watch(c, c->group.fd[1 + i], VB_CARRIER_ON_BYTE, i);
-	if (rc)
-		vb_carrier_byte_close(c, i);
-	return rc;
-}
-
-void vb_carrier_byte_close(struct vb_carrier *c, uint32_t i)
-{
-	struct vb_carrier_byte *b = &c->byte[i];
-	struct vb_link *l = b->link;
-
-	vb_carrier_unwatch(c, c->group.fd[1 + i]);
-	vb_group_quiet(&c->group, 1 + i);
-	l->ops->close(l);
-	free(b->member);
-	*b = (struct vb_carrier_byte){.user = b->user};
-}
-
-void vb_carrier_follow(struct vb_carrier *c)
-{
-	for (uint32_t k = 0; k <= VB_CARRIER_BYTES; k++) {
-		struct vb_link *l = k == VB_CARRIER_BYTES ? c->gsi.link : c->byte[k].link;
-
-		for (uint32_t i = 0; l && i < VB_DEVICES_MAX; i++)
-			vb_link_follow_port(l, (uint8_t)(i + 1), c->slots.host->device[i].ifindex);
-	}
-}
 
 /* As link/shm/tx.c does: the message first, and only then the word is taken back. */
 static void wake_reader(struct vb_carrier *c, struct vb_carrier_client *p)
@@ -168,18 +89,4 @@ void vb_carrier_carry(struct vb_carrier *c, uint32_t i)
 		if (n)
 			packets_carry(c, i, slot, tx, n, now);
 	}
-}
-
-bool vb_carrier_carry_more(struct vb_carrier *c)
-{
-	bool more = false;
-
-	for (uint32_t i = 0; i < VB_CARRIER_BYTES; i++) {
-		if (c->byte[i].has_more)
-			vb_carrier_carry(c, i);
-		more |= c->byte[i].has_more;
-	}
-	if (c->gsi.has_more)
-		vb_carrier_gsi_packets(c);
-	return more || c->gsi.has_more;
 }

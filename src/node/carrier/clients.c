@@ -120,6 +120,7 @@ static void call_serve(struct vb_carrier *c, struct vb_carrier_client *p,
 {
 	struct vb_carrier_answer answer = {.qp_max = c->limits.qps,
 					   .others = c->user[p->user].processes};
+	struct vb_carrier_client *before = call->op == VB_CARRIER_QP1 ? c->user[p->user].gsi : NULL;
 	int fd[2] = {-1, -1};
 
 	p->token = call->token;
@@ -129,6 +130,8 @@ static void call_serve(struct vb_carrier *c, struct vb_carrier_client *p,
 		fd[1] = fd[0] < 0 ? -1 : p->ask_fd;
 		if (fd[0] < 0)
 			p->op = 0;
+		else if (before)
+			vb_carrier_end(c, (uint32_t)(before - c->client));
 	} else if (call->op == VB_CARRIER_STATUS) {
 		fd[0] = vb_carrier_status(c, p->user);
 		answer.status = fd[0] < 0 ? fd[0] : 0;

@@ -130,11 +130,7 @@ static void gsi_leave(struct vb_carrier *c, struct vb_carrier_client *p)
 /* The broker of a user that comes takes the place of the one before, which may just be ending. */
 static void gsi_take(struct vb_carrier *c, struct vb_carrier_client *p)
 {
-	struct vb_carrier_client *before = c->user[p->user].gsi;
-
 	c->user[p->user].gsi = p;
-	if (before)
-		vb_carrier_end(c, (uint32_t)(before - c->client));
 	vb_carrier_claims_age(c, p->user);
 	vb_carrier_hold(c, p->user, vb_clock_now());
 }
@@ -179,8 +175,8 @@ static void ring_drop(struct vb_carrier *c, struct vb_carrier_client *p)
 	p->ring.mem = NULL;
 }
 
-static int refuse(struct vb_carrier *c, const struct vb_carrier_client *p,
-		  enum vb_carrier_refusal what, int status)
+static int client_refuse(struct vb_carrier *c, const struct vb_carrier_client *p,
+			 enum vb_carrier_refusal what, int status)
 {
 	vb_carrier_refused(c, p->user, what);
 	return status;
@@ -201,18 +197,18 @@ static int slot_choose(struct vb_carrier *c, const struct vb_carrier_client *p, 
 			 "%u processes of user %u have the adapter, and no more may: 'verbena "
 			 "broker --shared --processes' sets that",
 			 u->processes, uid);
-		return refuse(c, p, VB_CARRIER_REFUSED_processes, -EDQUOT);
+		return client_refuse(c, p, VB_CARRIER_REFUSED_processes, -EDQUOT);
 	}
 	more = may_grow(c, p->user, now);
 	*slot = had && is_free(c, had, p->user, more, now) ? had : 0;
 	if (had && !*slot) {
 		snprintf(text, VB_CARRIER_TEXT_MAX, "slot %u has another owner", had);
-		return refuse(c, p, VB_CARRIER_REFUSED_slots, -EBUSY);
+		return client_refuse(c, p, VB_CARRIER_REFUSED_slots, -EBUSY);
 	}
 	if (!*slot && !(*slot = draw_slot(c, p->user, more, now))) {
 		snprintf(text, VB_CARRIER_TEXT_MAX, "the adapter has no slot left for user %u",
 			 uid);
-		return refuse(c, p, VB_CARRIER_REFUSED_processes, -ENOSPC);
+		return client_refuse(c, p, VB_CARRIER_REFUSED_processes, -ENOSPC);
 	}
 	mib += is_own(c, *slot, p->user) ? 0 : VB_CARRIER_SOCKET_MIB;
 	if (!vb_carrier_has_memory(c, p->user, mib)) {
@@ -221,7 +217,7 @@ static int slot_choose(struct vb_carrier *c, const struct vb_carrier_client *p, 
 		    "packets of user %u have %u MiB, of %u that they may have: 'verbena broker "
 		    "--shared --memory' sets that",
 		    uid, vb_carrier_memory(c, p->user), c->limits.memory_mib);
-		return refuse(c, p, VB_CARRIER_REFUSED_memory, -EDQUOT);
+		return client_refuse(c, p, VB_CARRIER_REFUSED_memory, -EDQUOT);
 	}
 	return 0;
 }

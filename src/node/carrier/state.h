@@ -151,7 +151,11 @@ static inline uint32_t vb_carrier_byte_of(uint32_t slot)
 void vb_carrier_users_begin(struct vb_carrier *c, vb_time now);
 /* User @uid; VB_CARRIER_USERS: there is no place for one more. */
 uint32_t vb_carrier_user_of(struct vb_carrier *c, uid_t uid);
-void vb_carrier_refused(struct vb_carrier *c, uint32_t user, enum vb_carrier_refusal what);
+static inline void vb_carrier_refused(struct vb_carrier *c, uint32_t user,
+				      enum vb_carrier_refusal what)
+{
+	c->kept->user[user].counts.refused[what]++;
+}
 /* MiB that the packets of @user take, or may take. */
 uint32_t vb_carrier_memory(const struct vb_carrier *c, uint32_t user);
 /* ... and whether there is room for @mib more. */
@@ -193,9 +197,7 @@ void vb_carrier_asked(struct vb_carrier *c, uint32_t index);
  * manager. A descriptor or a negative errno. */
 int vb_carrier_listen(void);
 
-/* faults.c: puts the administrator's rules before the link of socket @k; 0 or a negative errno. The
- * time at which a packet that is held back goes on. */
-int vb_carrier_faults_open(struct vb_carrier *c, uint32_t k, struct vb_link **link);
+/* faults.c: the time at which a packet that faults hold back goes on. */
 vb_time vb_carrier_faults_due(const struct vb_carrier *c);
 void vb_carrier_faults_timeouts(struct vb_carrier *c, vb_time now);
 
@@ -224,9 +226,6 @@ uint32_t vb_carrier_put(struct vb_carrier *c, struct vb_carrier_client *p, const
 			uint32_t cnt, vb_time now);
 /* Carries some of the packets that wait for byte @i. */
 void vb_carrier_carry(struct vb_carrier *c, uint32_t i);
-/* Goes on with sockets whose descriptor does not show what is left. True: there still is something.
- */
-bool vb_carrier_carry_more(struct vb_carrier *c);
 
 /* gsi.c: QP1. 0 or a negative errno. */
 int vb_carrier_gsi_open(struct vb_carrier *c);

@@ -104,7 +104,7 @@ static pid_t hold_sockets(const int *sock, uint32_t cnt, const int until[2])
 
 	if (pid)
 		return pid;
-	/* What lies between those that stay, in the order of their numbers. */
+	/* The descriptors between the ones that stay go, in the order of their numbers. */
 	for (;;) {
 		unsigned next = ~0u;
 

@@ -75,7 +75,7 @@ ALWAYS_INLINE void look_at_node(const struct vb_sim *s, const struct vb_port *p,
 		p->owner->ops->expect(p->owner, p->number, NULL, when);
 	if (!f || (is_one ? !p->to_host : arrival > p->pull_at))
 		return;
-	in = &s->port[vb_sim_peer(p->id)];
+	in = vb_sim_port_peer_of((struct vb_port *)p);
 	in->owner->ops->expect(in->owner, in->number, f, when);
 }
 

@@ -73,4 +73,10 @@ static inline vb_time vb_turn_next(const struct vb_sim_turns *t)
 	return vb_turn_time(t, t->key[1]);
 }
 
+/* Keys near @at are nearly too far from their beginning. */
+static inline bool vb_turns_are_old(const struct vb_sim_turns *t, vb_time at)
+{
+	return at - t->base > VB_TURN_FAR / 2;
+}
+
 #endif

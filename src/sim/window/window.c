@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The windows of a run with switches apart. See window.h. */
+/* Switches apart: their events, and when each has its next one. See window.h. */
 #include "sim/window/window.h"
 
 #include "base/assert.h"
@@ -77,14 +77,7 @@ void vb_sim_apart_destroy(struct vb_sim *s)
 	s->apart = NULL;
 }
 
-/* The switch is asked when its next event comes. */
-static inline void switch_line_up(struct vb_sim *s, uint32_t number)
-{
-	vb_eventq_set(&s->apart->next, number, vb_turn_next(&s->apart->turns[number]));
-}
-
-/* Keys of a switch count from now on: nothing is to come before. */
-static void turns_renew(struct vb_sim *s, uint32_t number)
+void vb_sim_turns_renew(struct vb_sim *s, uint32_t number)
 {
 	struct vb_sim_turns *t = &s->apart->turns[number];
 	const struct vb_switch *sw = &s->sw[number];
@@ -103,20 +96,15 @@ static void turns_renew(struct vb_sim *s, uint32_t number)
 		t->key[i] = t->key[2 * i] < t->key[2 * i + 1] ? t->key[2 * i] : t->key[2 * i + 1];
 }
 
-static inline bool turns_are_old(const struct vb_sim_turns *t, vb_time at)
-{
-	return at - t->base > VB_TURN_FAR / 2;
-}
-
 /* An event of a switch that is not being run. */
 static void turn_change(struct vb_sim *s, uint32_t number, uint32_t rank, vb_time at)
 {
 	struct vb_sim_turns *t = &s->apart->turns[number];
 
-	if (turns_are_old(t, at) && at != VB_NEVER)
-		turns_renew(s, number);
+	if (vb_turns_are_old(t, at) && at != VB_NEVER)
+		vb_sim_turns_renew(s, number);
 	vb_turn_set(t, rank, at);
-	switch_line_up(s, number);
+	vb_sim_switch_line_up(s, number);
 }
 
 static void arrival_change(struct vb_sim *s, const struct vb_port *p)
@@ -172,80 +160,7 @@ void vb_sim_apart_begin(struct vb_sim *s)
 	for (uint32_t i = 0; i < s->switch_cnt; i++) {
 		if (!is_own_switch(s, i) || s->sw[i].port_cnt == 0)
 			continue;
-		turns_renew(s, i);
-		switch_line_up(s, i);
+		vb_sim_turns_renew(s, i);
+		vb_sim_switch_line_up(s, i);
 	}
-}
-
-/* The ports of a switch are not in the cache: others have had their turns. */
-static void switch_expect(const struct vb_sim *s, uint32_t number)
-{
-	const struct vb_switch *sw = &s->sw[number];
-
-	for (uint32_t i = 0; i < sw->port_cnt; i++) {
-		struct vb_port *p = sw->port[i];
-
-		vb_port_expect(p);
-		__builtin_prefetch(&vb_sim_port_peer_of(p)->busy_until);
-	}
-}
-
-/* Runs switches while their next events come before @at. */
-static void switches_run(struct vb_sim *s, vb_time at)
-{
-	struct vb_sim_apart *a = s->apart;
-
-	while (vb_eventq_next(&a->next) < at && !s->pool.ran_out) {
-		uint32_t number = vb_eventq_take(&a->next);
-		struct vb_sim_turns *t = &a->turns[number];
-		uint32_t behind = vb_eventq_ahead(&a->next, 0);
-
-		if (behind != UINT32_MAX)
-			switch_expect(s, behind);
-		if (turns_are_old(t, a->next.now))
-			turns_renew(s, number);
-		vb_sim_switch_run(s, number, vb_turn_key(t, 0, at));
-		switch_line_up(s, number);
-	}
-}
-
-void vb_sim_switches_catch_up(struct vb_sim *s)
-{
-	/* An event of all machines comes behind all ports at this instant. */
-	switches_run(s, s->order >= vb_sim_turn_id(s) ? s->now + 1 : s->now);
-}
-
-void vb_sim_apart_end(struct vb_sim *s)
-{
-	if (!s->is_apart)
-		return;
-	vb_sim_switches_catch_up(s);
-	s->is_apart = false;
-	for (uint32_t i = 0; i < s->switch_cnt; i++)
-		vb_eventq_set(&s->apart->next, i, VB_NEVER);
-	for (uint32_t i = 0; i < s->port_cnt; i++)
-		vb_eventq_set(&s->events, s->host_cnt + i, vb_port_poll_timeout(&s->port[i]));
-}
-
-vb_time vb_sim_events_next(const struct vb_sim *s)
-{
-	vb_time next = vb_eventq_next(&s->events);
-
-	return s->is_apart ? vb_time_min(next, vb_eventq_next(&s->apart->next)) : next;
-}
-
-void vb_sim_window_run(struct vb_sim *s, vb_time end)
-{
-	end = vb_time_min(end, vb_time_after(vb_sim_events_next(s), s->apart->lookahead));
-	while (vb_eventq_next(&s->events) < end) {
-		if (s->pool.ran_out || !s->is_apart)
-			return;
-		if (s->stop) {
-			vb_sim_switches_catch_up(s);
-			return;
-		}
-		vb_sim_event_run(s);
-	}
-	if (s->is_apart)
-		switches_run(s, end);
 }

@@ -45,6 +45,15 @@ void vb_sim_apart_arm(struct vb_sim *s, const struct vb_port *p);
 /* The first frame has been put on the cable of @p. */
 void vb_sim_apart_depart(struct vb_sim *s, const struct vb_port *p);
 
+/* Keys of the switch count from now on: nothing is to come before. */
+void vb_sim_turns_renew(struct vb_sim *s, uint32_t number);
+
+/* The switch is asked when its next event comes. */
+static inline void vb_sim_switch_line_up(struct vb_sim *s, uint32_t number)
+{
+	vb_eventq_set(&s->apart->next, number, vb_turn_next(&s->apart->turns[number]));
+}
+
 /* The other end's port of the cable at @p, which lies beside it. */
 static inline struct vb_port *vb_sim_port_peer_of(struct vb_port *p)
 {

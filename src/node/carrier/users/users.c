@@ -80,11 +80,6 @@ uint32_t vb_carrier_user_of(struct vb_carrier *c, uid_t uid)
 	return room;
 }
 
-void vb_carrier_refused(struct vb_carrier *c, uint32_t user, enum vb_carrier_refusal what)
-{
-	c->kept->user[user].counts.refused[what]++;
-}
-
 uint32_t vb_carrier_memory(const struct vb_carrier *c, uint32_t user)
 {
 	const struct vb_carrier_user *u = &c->user[user];
