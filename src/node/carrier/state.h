@@ -212,7 +212,7 @@ void vb_carrier_leave(struct vb_carrier *c, struct vb_carrier_client *p, const s
 		      uint32_t ifindex);
 void vb_carrier_leave_all(struct vb_carrier *c, struct vb_carrier_client *p);
 
-/* carry.c: begins and ends to receive for byte @i. 0 or a negative errno. */
+/* link.c: begins and ends to receive for byte @i. 0 or a negative errno. */
 int vb_carrier_byte_open(struct vb_carrier *c, uint32_t i);
 void vb_carrier_byte_close(struct vb_carrier *c, uint32_t i);
 /* Receives by socket @k of the group. */
@@ -221,7 +221,8 @@ int vb_carrier_link_open(struct vb_carrier *c, uint32_t k, struct vb_link **out)
 uint8_t vb_carrier_port(const struct vb_carrier *c, uint32_t ifindex);
 /* The device table has changed. */
 void vb_carrier_follow(struct vb_carrier *c);
-/* Writes packets of one path to a client, and wakes it. Returns how many there was room for. */
+/* carry.c: writes packets of one path to a client, and wakes it. Returns how many there was room
+ * for. */
 uint32_t vb_carrier_put(struct vb_carrier *c, struct vb_carrier_client *p, const struct vb_tx *tx,
 			uint32_t cnt, vb_time now);
 /* Carries some of the packets that wait for byte @i. */

@@ -7,6 +7,7 @@
  * changes nothing that a run does.
  */
 #include "sim/priv.h"
+#include "sim/window/window.h"
 
 /* How many turns ahead each step is. */
 enum {
