@@ -13,7 +13,7 @@ end
 
 function __verbena_options
 	verbena (__verbena_command) --help 2>/dev/null |
-		string replace -rf -- '^  (?:-(.), |    )--([A-Za-z0-9_-]+)(?: [^ ]+)?  +(.*)$' '--$2\t$3'
+		string replace -rf -- '^  (?:-(.), |    )--([A-Za-z0-9_-]+)(?:\[=[^ ]+\]| [^ ]+)?  +(.*)$' '--$2\t$3'
 end
 
 # Only what a running broker shows: completion starts none.

@@ -43,7 +43,7 @@ _verbena()
 	fi
 	local command=$words[2]
 	for line in ${(f)"$(_call_program options verbena ${(q)command} --help 2>/dev/null)"}; do
-		[[ $line =~ '^  (-(.), |    )--([A-Za-z0-9_-]+)( ([^ ]+))?  +(.*)$' ]] || continue
+		[[ $line =~ '^  (-(.), |    )--([A-Za-z0-9_-]+)(\[=[^ ]+\]| ([^ ]+))?  +(.*)$' ]] || continue
 		local letter=$match[2] name=$match[3] text=${match[6]//[:\[\]]/ }
 		case $match[5] in
 		'') takes= ;;
