@@ -119,6 +119,12 @@ static void test_srq_broken(void **state)
 	srq_breaks(IBV_QPT_UC, 1, 3);
 }
 
+/* The adapter's copy is a plain one, as DMA is: the thread sanitizer would call this a race. */
+__attribute__((no_sanitize("thread"))) static bool byte_has_come(size_t off, uint8_t value)
+{
+	return ((volatile uint8_t *)buf)[off] == value;
+}
+
 /* A WRITE takes no receive. One that memory does not take any more is dropped, as on any UC QP, and
  * the failure of the SRQ ends nothing. IBA 9.9.3 */
 static void test_write_beside_a_broken_srq(void **state)
@@ -154,7 +160,7 @@ static void test_write_beside_a_broken_srq(void **state)
 	wr.wr.rdma.remote_addr = (uintptr_t)buf + 300000;
 	wr.wr.rdma.rkey = mr->rkey;
 	post_send(from.qp, wr, 4096, 16);
-	while (__atomic_load_n(&buf[300015], __ATOMIC_ACQUIRE) != 'w') {
+	while (!byte_has_come(300015, 'w')) {
 		struct ibv_wc wc;
 
 		assert_int_equal(ibv_poll_cq(to.cq, 1, &wc), 0);
