@@ -102,7 +102,7 @@ _verbena()
 			--show_reg --show_regs --overwrite --full_path --yes --help' -- "$cur"))
 		;;
 	broker)
-		COMPREPLY=($(compgen -W '--shared --processes --qps --services --groups --memory --fault --seed --status --json --openmetrics --keeper --help' -- "$cur"))
+		COMPREPLY=($(compgen -W '--shared --processes --qps --services --groups --memory --direct --fault --seed --status --json --openmetrics --keeper --help' -- "$cur"))
 		;;
 	fwreset)
 		case $prev in

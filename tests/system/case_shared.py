@@ -365,28 +365,63 @@ def _(context):
         need(wrong.wait(20) == 1 and "handed in" in wrong.output(), wrong.story())
 
 
-@case("shared.killed", seconds=40)
+@case("shared.direct", seconds=60)
 def _(context):
-    """The shared broker is killed, and the next one comes, under a pair of two users; then the brokers of both are killed. The pair
-    goes on to its end."""
+    """The kernel hands packets to the processes of two users; connections and groups go by the shared broker. Where it may not change
+    nftables, it says so; its rule ends with it."""
     with shared_host(context) as (host, user):
-        broker = start(context, host)
-        options = ["-F", "-D", "5", "-s", "64", "-x", "1", "-p", str(host.pick_port())]
-        server = as_user(context, host, user, "ib_send_lat", *options)
-        server.wait_listen(int(options[-1]))
-        client = as_user(context, host, [], "ib_send_lat", *options, "127.0.0.1")
-        time.sleep(1.5)
-        broker.kill()
-        start(context, host)
-        time.sleep(1)
-        own = own_brokers(host)
-        if len(own) != 2:
-            raise Failure(f"brokers: {own}")
-        for pid in own:
-            os.kill(pid, 9)
-        for p in client, server:
-            if p.wait(20) != 0:
-                raise Failure(client.story() + server.story())
+        if host.start(["nft", "list", "tables"]).wait(20) != 0:
+            raise Skip("no nftables here")
+        broker = start(context, host, "--direct")
+        pairs = [as_user(context, host, who, path(context, "verbs_pairs"), "6") for who in ([], user)]
+        for p in pairs:
+            need(p.wait(20) == 0 and "6 of them in narrow slots" in p.output(), p.story())
+        port = str(host.pick_port())
+        meet(context, host, [], host, user, ["rping", "-s", "-a", "127.0.0.1", "-p", port, "-C", "50", "-V"],
+             ["rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "50", "-V"])
+        seen = status(context, host, [])["users"]
+        need(len(seen) == 2 and all(u["carried"] == 0 and u["gsi_carried"] > 0 and u["sockets"] == 0 for u in seen), seen)
+        need("0x" not in host.run(["nft", "list", "map", "inet", "verbena", "slots"]), "slots are left in the map")
+        broker.kill(signal.SIGTERM)
+        need(broker.wait(20) == 0, broker.story())
+        need("verbena" not in host.run(["nft", "list", "tables"]), "the rule is left")
+        weak = host.start(["setpriv", "--bounding-set", "-net_admin", context.verbena, "broker", "--shared", "--direct"])
+        need(weak.wait(20) == 1 and "nftables does not take the rule" in weak.output(), weak.story())
+        both = host.start([context.verbena, "broker", "--shared", "--direct", "--fault", "loss=1%"])
+        need(both.wait(20) == 1 and "--fault is for packets that pass through" in both.output(), both.story())
+
+
+def killed(name, *shared):
+    @case(name, seconds=40)
+    def _(context):
+        """The shared broker is killed, and the next one comes, under a pair of two users; then the brokers of both are killed. The pair
+        goes on to its end."""
+        with shared_host(context) as (host, user):
+            if shared and host.start(["nft", "list", "tables"]).wait(20) != 0:
+                raise Skip("no nftables here")
+            change_over(context, host, user, shared)
+
+
+def change_over(context, host, user, shared):
+    broker = start(context, host, *shared)
+    options = ["-F", "-D", "5", "-s", "64", "-x", "1", "-p", str(host.pick_port())]
+    server = as_user(context, host, user, "ib_send_lat", *options)
+    server.wait_listen(int(options[-1]))
+    client = as_user(context, host, [], "ib_send_lat", *options, "127.0.0.1")
+    time.sleep(1.5)
+    broker.kill()
+    start(context, host, *shared)
+    time.sleep(1)
+    own = own_brokers(host)
+    need(len(own) == 2, f"brokers: {own}")
+    for pid in own:
+        os.kill(pid, 9)
+    for p in client, server:
+        need(p.wait(20) == 0, client.story() + server.story())
+
+
+killed("shared.killed")
+killed("shared.direct.killed", "--direct")
 
 
 @case("shared.stays", seconds=40)

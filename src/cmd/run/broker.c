@@ -17,6 +17,7 @@ enum {
 	OPT_SERVICES,
 	OPT_GROUPS,
 	OPT_MEMORY,
+	OPT_DIRECT,
 	OPT_FAULT,
 	OPT_SEED,
 	OPT_STATUS,
@@ -40,6 +41,9 @@ static const struct vb_cmd_option options[] = {
     [OPT_MEMORY] = {0, "memory", "MIB",
 		    "with --shared: MiB that may hold packets of each user; as many as his "
 		    "processes need unless told otherwise"},
+    [OPT_DIRECT] = {0, "direct", NULL,
+		    "with --shared: the kernel hands packets to their processes, by a rule of "
+		    "nftables that the shared broker sets"},
     [OPT_FAULT] = {0, "fault", "RULES",
 		   "with --shared: faults that packets meet which come to any user, as 'verbena "
 		   "fault' has them"},
@@ -141,6 +145,7 @@ static int run_broker(const struct vb_cmd *cmd, int argc, char **argv)
 		return vb_shared_status(cmd, has[OPT_JSON]          ? VB_SHARED_JSON
 					     : has[OPT_OPENMETRICS] ? VB_SHARED_OPENMETRICS
 								    : VB_SHARED_TEXT);
+	option.is_direct = has[OPT_DIRECT];
 	if (has[OPT_SHARED])
 		return vb_carrier_main(&option);
 	if (!has[OPT_KEEPER])

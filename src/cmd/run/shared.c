@@ -29,6 +29,7 @@ struct field {
 
 static const struct field fields[] = {
     NOW(processes, "processes that have the adapter"),
+    NOW(sockets, "processes that the kernel hands packets to"),
     NOW(services, "service IDs and management classes"),
     NOW(groups, "memberships in multicast groups"),
     NOW(memory_mib, "MiB that hold packets, at most"),

@@ -12,7 +12,7 @@
 
 /* The shared broker does little else; a process that reattaches has the engine's lock. */
 #define PATIENCE_MS 2000
-#define FDS_MAX 2
+#define FDS_MAX 3
 
 unsigned vb_carrier_address(struct sockaddr_un *a)
 {
@@ -46,6 +46,12 @@ static int carrier_connect(void)
 	return rc;
 }
 
+static void fds_forget(int fd[FDS_MAX])
+{
+	for (int i = 0; i < FDS_MAX; i++)
+		fd[i] = -1;
+}
+
 static void fds_close(int fd[FDS_MAX])
 {
 	for (int i = 0; i < FDS_MAX; i++)
@@ -67,7 +73,7 @@ static int answer_receive(int sock, struct vb_carrier_answer *answer, int fd[FDS
 			   .msg_controllen = sizeof control.buf};
 	ssize_t n;
 
-	fd[0] = fd[1] = -1;
+	fds_forget(fd);
 	do
 		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
@@ -87,7 +93,7 @@ static int answer_receive(int sock, struct vb_carrier_answer *answer, int fd[FDS
 static int carrier_call(int sock, struct vb_carrier_call *call, struct vb_carrier_answer *answer,
 			int fd[FDS_MAX])
 {
-	fd[0] = fd[1] = -1;
+	fds_forget(fd);
 	call->magic = VB_CARRIER_MAGIC;
 	call->version = VB_CARRIER_VERSION;
 	if (send(sock, call, sizeof *call, MSG_NOSIGNAL) != sizeof *call)
@@ -116,9 +122,13 @@ static int place_ask(struct vb_carried *c, int sock, char *why, size_t why_size)
 	struct vb_carrier_call call = {
 	    .op = c->op, .had = c->op == VB_CARRIER_QP1 ? c->part : c->slot, .token = c->token};
 	struct vb_carrier_answer answer = {.text = ""};
-	int fd[FDS_MAX], rc = carrier_call(sock, &call, &answer, fd);
+	int fd[FDS_MAX], rc;
 	void *mem;
 
+	/* A link that is open already has its socket. */
+	if (c->op == VB_CARRIER_SLOT && c->attached == 0)
+		call.flags = VB_CARRIER_WANTS_SOCKET;
+	rc = carrier_call(sock, &call, &answer, fd);
 	if (!rc && (fd[1] < 0 || !given_is_valid(c, answer.given)))
 		rc = -EPROTO;
 	if (!rc)
@@ -133,6 +143,10 @@ static int place_ask(struct vb_carried *c, int sock, char *why, size_t why_size)
 	if (c->ask_fd >= 0)
 		close(c->ask_fd);
 	c->ask_fd = fd[1];
+	if (c->rx_fd >= 0)
+		close(c->rx_fd);
+	c->rx_fd = fd[2];
+	c->has_socket |= fd[2] >= 0;
 	c->mem = mem;
 	c->slot = c->op == VB_CARRIER_QP1 ? VB_SLOT_GSI : answer.given;
 	c->part = c->op == VB_CARRIER_QP1 ? answer.given : 0;
@@ -200,6 +214,8 @@ void vb_carried_detach(struct vb_carried *c)
 		close(c->sock);
 	if (c->ask_fd >= 0)
 		close(c->ask_fd);
+	if (c->rx_fd >= 0)
+		close(c->rx_fd);
 	if (c->wakeup_fd >= 0)
 		close(c->wakeup_fd);
 	vb_memory_unmap(c->mem, VB_RING_MAP_BYTES);

@@ -34,6 +34,7 @@ struct carried_link {
 	vb_time look_at; /* when to look whether the shared broker is there */
 	struct vb_ring_rx ring;
 	struct vb_shm_taken taken;
+	uint32_t from_ring;          /* packets of the last recv that came by the ring */
 	struct carried_group *group; /* joined by the shared broker for this process */
 	uint32_t group_cnt;
 };
@@ -106,14 +107,18 @@ static uint32_t carried_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, 
 	s->taken.cnt = 0;
 	while (budget && vb_ring_has_packets(&s->ring))
 		n += vb_shm_take_batch(&s->cfg, &s->ring, &s->taken, rx + n, &budget);
+	s->from_ring = n;
+	if (is_tapped(s) && !s->tap_later)
+		for (uint32_t i = 0; i < n; i++)
+			vb_tap_received(s->cfg.tap, s->cfg.ctx, &rx[i], 0);
+	/* The link below shows its own packets to the tap. */
+	if (s->at.has_socket && n < cnt)
+		n += l->lower->ops->recv(l->lower, rx + n, cnt - n, now);
 	/* Peers give up after half a second, some of them. */
 	if (n == 0 && now >= s->look_at) {
 		s->look_at = now + LOOK_NS;
 		look_after(s);
 	}
-	if (is_tapped(s) && !s->tap_later)
-		for (uint32_t i = 0; i < n; i++)
-			vb_tap_received(s->cfg.tap, s->cfg.ctx, &rx[i], 0);
 	return n;
 }
 
@@ -130,12 +135,17 @@ static uint32_t carried_fds(const struct vb_link *l, int *fd)
 
 static bool carried_has_packets(const struct vb_link *l)
 {
-	return vb_ring_has_packets(&carried_of_const(l)->ring);
+	const struct carried_link *s = carried_of_const(l);
+
+	return vb_ring_has_packets(&s->ring) || (s->at.has_socket && vb_link_has_packets(l->lower));
 }
 
 static bool carried_is_emptied(const struct vb_link *l)
 {
-	return !carried_has_packets(l);
+	const struct carried_link *s = carried_of_const(l);
+
+	return !vb_ring_has_packets(&s->ring) &&
+	       (!s->at.has_socket || vb_link_is_emptied(l->lower));
 }
 
 static void wakeups_drain(struct carried_link *s)
@@ -228,8 +238,9 @@ static void carried_tap_received(struct vb_link *l, uint32_t i, const struct vb_
 {
 	const struct carried_link *s = carried_of_const(l);
 
-	(void)i;
-	if (is_tapped(s))
+	if (i >= s->from_ring)
+		vb_link_tap_received(l->lower, i - s->from_ring, rx, mark);
+	else if (is_tapped(s))
 		vb_tap_received(s->cfg.tap, s->cfg.ctx, rx, mark);
 }
 

@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 #define VB_CARRIER_MAGIC 0x56424352u
-#define VB_CARRIER_VERSION 2u
+#define VB_CARRIER_VERSION 3u
 #define VB_CARRIER_TEXT_MAX 200
 
 /* The bits of a communication ID, and of the TIDs of a user's MADs, that are his part: the upper
@@ -44,9 +44,16 @@ struct vb_carrier_call {
 	uint32_t op;    /* enum vb_carrier_op */
 	uint32_t had;   /* the slot, or the part, that it had; 0: any */
 	uint64_t token; /* of its wakeup endpoint */
+	uint32_t flags; /* of enum vb_carrier_flag */
+	uint32_t rsv;   /* 0 */
 };
 
-/* With status 0 come along: the ring, and the eventfd that is rung after each question. */
+enum vb_carrier_flag {
+	VB_CARRIER_WANTS_SOCKET = 1, /* SLOT: packets may come by a socket as well */
+};
+
+/* With status 0 come along: the ring, the eventfd that is rung after each question, and where
+ * packets come by a socket that. */
 struct vb_carrier_answer {
 	uint32_t magic, version;
 	int32_t status;  /* 0 or a negative errno, then @text has one line for the user */
@@ -110,6 +117,8 @@ struct vb_carried {
 	enum vb_carrier_op op; /* SLOT or QP1 */
 	int sock;              /* the connection; -1: there is none */
 	int ask_fd;            /* rung after a question; -1 */
+	int rx_fd;             /* a socket that packets come by; -1: none, or somebody took it */
+	bool has_socket;       /* they do: link/carried/carried.c reads below, too */
 	int wakeup_fd;         /* the wakeup endpoint... */
 	uint64_t token;
 	uint32_t slot;     /* VB_SLOT_GSI: QP1 */
@@ -124,7 +133,8 @@ struct vb_carried {
 /* One that is attached to nothing yet. */
 static inline struct vb_carried vb_carried_nothing(enum vb_carrier_op op)
 {
-	return (struct vb_carried){.op = op, .sock = -1, .ask_fd = -1, .wakeup_fd = -1};
+	return (struct vb_carried){
+	    .op = op, .sock = -1, .ask_fd = -1, .rx_fd = -1, .wakeup_fd = -1};
 }
 
 /* The abstract address of the shared broker of this network namespace. Returns its length. */

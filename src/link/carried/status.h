@@ -34,6 +34,8 @@ struct vb_carrier_user_status {
 	uint32_t connections, processes, services, groups;
 	uint32_t memory_mib;
 	uint32_t has_qp1;
+	uint32_t sockets; /* processes that the kernel hands packets to */
+	uint32_t rsv;
 	struct vb_carrier_counts counts;
 };
 

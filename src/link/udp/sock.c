@@ -242,6 +242,12 @@ void vb_udp_sock_bring(int fd, uint32_t bring)
 	(void)set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, rest);
 }
 
+void vb_udp_sock_take_batches(int fd, bool on)
+{
+	/* Without it (kernels before 5.0) packets arrive one by one. */
+	(void)set_int(fd, IPPROTO_UDP, UDP_GRO, on);
+}
+
 int vb_udp_sock_receive(int fd)
 {
 	int domain = 0, rc;
@@ -253,8 +259,7 @@ int vb_udp_sock_receive(int fd)
 	rc = domain == AF_INET6 ? set_receive_ipv6(fd) : set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
 	if (rc)
 		return rc;
-	/* Without it (kernels before 5.0) packets arrive one by one. */
-	(void)set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
+	vb_udp_sock_take_batches(fd, true);
 	set_receive_buffer(fd);
 	return 0;
 }

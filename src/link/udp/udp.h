@@ -20,6 +20,10 @@
  * are for IPv6, and where IPv4 is all they are for. */
 void vb_udp_sock_take_groups(int fd, bool on);
 
+/* Whether packets of one sender may come as a batch, which is one socket's. A link's socket begins
+ * with that. */
+void vb_udp_sock_take_batches(int fd, bool on);
+
 /* Returns 0 and the link in *out, or a negative errno. */
 int vb_udp_open(struct vb_link **out, const struct vb_link_config *cfg);
 

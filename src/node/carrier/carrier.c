@@ -3,7 +3,7 @@
 #include "node/carrier/carrier.h"
 
 #include "link/shm/wakeup.h"
-#include "node/carrier/state.h"
+#include "node/carrier/direct/direct.h"
 #include "node/host/clock.h"
 #include "node/host/error_hints.h"
 #include "node/netdev/devices.h"
@@ -102,7 +102,8 @@ static int loop_open(struct vb_carrier *c)
 	return rc ? rc : vb_carrier_watch(c, c->group.fd[0], VB_CARRIER_ON_SINK, 0);
 }
 
-static int carrier_open(struct vb_carrier *c, const char **what)
+/* @what begins a line for the administrator, or is the line, in @why. */
+static int carrier_open(struct vb_carrier *c, const char **what, char *why, size_t why_size)
 {
 	struct rlimit files;
 	int rc;
@@ -119,6 +120,10 @@ static int carrier_open(struct vb_carrier *c, const char **what)
 		return c->listen_fd;
 	*what = "cannot have UDP port 4791";
 	rc = group_make(c);
+	if (rc)
+		return rc;
+	*what = NULL;
+	rc = vb_carrier_direct_open(c, why, why_size);
 	if (rc)
 		return rc;
 	*what = "cannot begin";
@@ -250,9 +255,11 @@ int vb_carrier_main(const struct vb_carrier_options *options)
 	c.fault_text = options->fault_text;
 	c.fault_seed = options->fault_seed;
 	c.closing_due = VB_NEVER;
-	rc = carrier_open(&c, &what);
+	c.is_direct = options->is_direct;
+	rc = carrier_open(&c, &what, why, sizeof why);
 	if (rc) {
-		(void)vb_error_hint(why, sizeof why, rc, "the shared broker %s", what);
+		if (what)
+			(void)vb_error_hint(why, sizeof why, rc, "the shared broker %s", what);
 		fprintf(stderr, "verbena: %s\n", why);
 		return 1;
 	}
@@ -262,6 +269,7 @@ int vb_carrier_main(const struct vb_carrier_options *options)
 	for (uint32_t i = 0; i < VB_CARRIER_CLIENTS; i++)
 		vb_carrier_end(&c, i);
 	vb_carrier_close_ended(&c);
+	vb_carrier_direct_close(&c);
 	vb_carrier_gsi_close(&c);
 	vb_group_close(&c.group);
 	vb_carrier_kept_remove();

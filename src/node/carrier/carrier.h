@@ -32,6 +32,7 @@ struct vb_carrier_options {
 	struct vb_fault_spec faults; /* that packets meet which come to any user */
 	const char *fault_text;      /* the same in words */
 	uint64_t fault_seed;
+	bool is_direct; /* the kernel steers packets to processes: direct/direct.h */
 };
 
 /*

@@ -4,7 +4,7 @@
  * processes at most, and so many connections. The place of a process is its own until its
  * connection or the process ends.
  */
-#include "node/carrier/state.h"
+#include "node/carrier/direct/direct.h"
 #include "node/client/msg.h"
 #include "node/host/clock.h"
 
@@ -25,20 +25,24 @@ static struct vb_carrier_client *client_new(struct vb_carrier *c)
 	return NULL;
 }
 
-/* With descriptors @fd, those that are not -1. */
+#define FDS_MAX 3
+
+/* With descriptors @fd, up to the first that is -1. */
 static void answer_send(const struct vb_carrier_client *p, struct vb_carrier_answer *answer,
-			const int fd[2])
+			const int fd[FDS_MAX])
 {
 	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
+		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control = {.buf = {0}};
 	struct iovec iov = {.iov_base = answer, .iov_len = sizeof *answer};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	size_t len = (fd[0] >= 0 ? fd[1] >= 0 ? 2 : 1 : 0) * sizeof(int);
+	size_t len = 0;
 
 	answer->magic = VB_CARRIER_MAGIC;
 	answer->version = VB_CARRIER_VERSION;
+	while (len < FDS_MAX * sizeof(int) && fd[len / sizeof(int)] >= 0)
+		len += sizeof(int);
 	if (len) {
 		m.msg_control = control.buf;
 		m.msg_controllen = CMSG_SPACE(len);
@@ -86,7 +90,7 @@ static struct vb_carrier_client *place_for(struct vb_carrier *c, uid_t uid)
 		return NULL;
 	}
 	*p = (struct vb_carrier_client){
-	    .in_use = true, .user = user, .sock = -1, .pidfd = -1, .ask_fd = -1};
+	    .in_use = true, .user = user, .sock = -1, .pidfd = -1, .ask_fd = -1, .rx_fd = -1};
 	c->user[user].connections++;
 	return p;
 }
@@ -121,7 +125,7 @@ static void call_serve(struct vb_carrier *c, struct vb_carrier_client *p,
 	struct vb_carrier_answer answer = {.qp_max = c->limits.qps,
 					   .others = c->user[p->user].processes};
 	struct vb_carrier_client *before = call->op == VB_CARRIER_QP1 ? c->user[p->user].gsi : NULL;
-	int fd[2] = {-1, -1};
+	int fd[FDS_MAX] = {-1, -1, -1};
 
 	p->token = call->token;
 	if (call->op == VB_CARRIER_SLOT || call->op == VB_CARRIER_QP1) {
@@ -130,7 +134,10 @@ static void call_serve(struct vb_carrier *c, struct vb_carrier_client *p,
 		fd[1] = fd[0] < 0 ? -1 : p->ask_fd;
 		if (fd[0] < 0)
 			p->op = 0;
-		else if (before)
+		else if (call->op == VB_CARRIER_SLOT && call->flags & VB_CARRIER_WANTS_SOCKET)
+			vb_carrier_direct_give(c, p);
+		fd[2] = p->rx_fd;
+		if (fd[0] >= 0 && before)
 			vb_carrier_end(c, (uint32_t)(before - c->client));
 	} else if (call->op == VB_CARRIER_STATUS) {
 		fd[0] = vb_carrier_status(c, p->user);
@@ -173,7 +180,7 @@ void vb_carrier_called(struct vb_carrier *c, uint32_t index)
 		struct vb_carrier_answer answer = {
 		    .status = -EPROTO,
 		    .text = "the shared broker is of another version of verbena"};
-		const int none[2] = {-1, -1};
+		const int none[FDS_MAX] = {-1, -1, -1};
 
 		vb_carrier_refused(c, p->user, VB_CARRIER_REFUSED_calls);
 		answer_send(p, &answer, none);

@@ -70,6 +70,10 @@ int vb_carrier_link_open(struct vb_carrier *c, uint32_t k, struct vb_link **out)
 	vb_group_open(&c->group, k);
 	cfg.rx_fd = fd;
 	rc = vb_udp_open(out, &cfg);
+	/* A batch goes where its first packet does: with packets of another user's in it that would
+	 * be a process that is not theirs. */
+	if (!rc && c->is_direct)
+		vb_udp_sock_take_batches(fd, false);
 	if (rc)
 		close(fd);
 	else

@@ -4,7 +4,7 @@
  * each with a ring. Slots of one low byte are one user's.
  */
 #include "link/memory.h"
-#include "node/carrier/state.h"
+#include "node/carrier/direct/direct.h"
 #include "node/host/clock.h"
 
 #include <errno.h>
@@ -108,6 +108,7 @@ static void slot_leave(struct vb_carrier *c, struct vb_carrier_client *p)
 	uint32_t i = vb_carrier_byte_of(p->slot);
 
 	vb_carrier_leave_all(c, p);
+	vb_carrier_direct_take_back(c, p);
 	c->of_slot[p->slot] = NULL;
 	c->user[p->user].processes--;
 	if (--c->byte[i].cnt == 0) {

@@ -9,6 +9,7 @@
 #include "link/carried/carried.h"
 #include "link/link.h"
 #include "node/carrier/carrier.h"
+#include "node/carrier/direct/rules.h"
 #include "node/carrier/users/kept.h"
 #include "node/gsi/agent.h"
 #include "node/store/group.h"
@@ -37,6 +38,7 @@ struct vb_carrier_client {
 	uint32_t op;     /* VB_CARRIER_SLOT or VB_CARRIER_QP1: what it has; 0: nothing */
 	uint32_t user;
 	int sock, pidfd, ask_fd; /* -1: not known, or none */
+	int rx_fd;               /* packets are steered there; -1: they go by the ring */
 	uint32_t slot;           /* 0: none */
 	uint32_t asked;          /* seq of the last question that was answered */
 	uint64_t token;          /* of its wakeup endpoint */
@@ -46,6 +48,7 @@ struct vb_carrier_client {
 /* A user, beside what of him is kept. */
 struct vb_carrier_user {
 	uint32_t connections, processes, bytes, groups, claims;
+	uint32_t sockets;              /* of processes that packets are steered to */
 	struct vb_carrier_client *gsi; /* his broker; NULL: none has QP1 */
 	vb_time held_until;            /* what he had is given up then; VB_NEVER: nothing is due */
 	uint64_t seen; /* the number of his last connection: the oldest makes room */
@@ -109,6 +112,8 @@ struct vb_carrier {
 	int netlink_fd;
 	vb_time devices_due; /* when it is read again; VB_NEVER: nothing has changed */
 	struct vb_carrier_gsi gsi;
+	bool is_direct; /* packets are steered to processes: direct/direct.h */
+	struct vb_carrier_rules rules;
 	struct vb_fault_spec faults; /* of packets that come, for all users */
 	const char *fault_text;
 	uint64_t fault_seed, faulted;

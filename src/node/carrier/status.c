@@ -18,6 +18,7 @@ static void user_fill(const struct vb_carrier *c, uint32_t u, struct vb_carrier_
 					      .groups = c->user[u].groups,
 					      .memory_mib = vb_carrier_memory(c, u),
 					      .has_qp1 = c->user[u].gsi != NULL,
+					      .sockets = c->user[u].sockets,
 					      .counts = c->kept->user[u].counts};
 }
 

@@ -129,6 +129,11 @@ static int take_slot(struct vb_broker_client *c, char *why, size_t why_size)
 	c->slot = m.slot;
 	c->rx_fd = fds.fd[VB_WELCOME_RX];
 	c->fd_store = fds.fd[VB_WELCOME_FD_STORE];
+	if (c->carried && c->carried->has_socket) {
+		close(c->rx_fd);
+		c->rx_fd = c->carried->rx_fd;
+		c->carried->rx_fd = -1;
+	}
 	__atomic_add_fetch(&client_cnt, 1, __ATOMIC_RELAXED);
 	why[0] = 0;
 	return 0;

@@ -109,6 +109,15 @@ int vb_group_no_socket(void)
 	return fd;
 }
 
+int vb_group_own_socket(uint16_t port)
+{
+	int fd = socket_bind(port, false);
+
+	if (fd >= 0)
+		buffer_enlarge(fd);
+	return fd;
+}
+
 int vb_group_probe(void)
 {
 	int fd = group_bind(false);

@@ -22,6 +22,8 @@ void vb_group_init(struct vb_group *g);
 /* A socket that nobody can send to, for a process that has none of port 4791. The descriptor, or a
  * negative errno. */
 int vb_group_no_socket(void);
+/* A socket of port @port alone, with a large buffer. The descriptor, or a negative errno. */
+int vb_group_own_socket(uint16_t port);
 
 /* 0 when UDP port 4791 is free, -EADDRINUSE when anybody has it, or another negative errno. */
 int vb_group_probe(void);

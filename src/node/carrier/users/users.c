@@ -85,7 +85,7 @@ uint32_t vb_carrier_memory(const struct vb_carrier *c, uint32_t user)
 	const struct vb_carrier_user *u = &c->user[user];
 
 	return (u->processes + (u->gsi ? 1 : 0)) * VB_CARRIER_RING_MIB +
-	       u->bytes * VB_CARRIER_SOCKET_MIB;
+	       (u->bytes + u->sockets) * VB_CARRIER_SOCKET_MIB;
 }
 
 bool vb_carrier_has_memory(const struct vb_carrier *c, uint32_t user, uint32_t mib)
