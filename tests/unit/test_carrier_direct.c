@@ -170,7 +170,7 @@ static uint16_t bound_port(int fd)
 	return ntohs(a.sin6_port);
 }
 
-/* What a process may do with its socket gives it nothing: neither another port, nor root's name in
+/* A process wins nothing by its socket: neither another port, nor root's name in
  * the rules of a firewall. */
 static void keep_port(void)
 {

@@ -103,6 +103,11 @@ static inline uint64_t vb_carrier_class_key(uint8_t mgmt_class, uint8_t class_ve
 	       method;
 }
 
+static inline uint8_t vb_carrier_class_of(uint64_t key)
+{
+	return (uint8_t)(key >> 16);
+}
+
 /* The memory in front of a ring of the shared broker. */
 struct vb_carried_head {
 	struct vb_ring_head ring;

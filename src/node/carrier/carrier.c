@@ -68,7 +68,7 @@ static void devices_read(struct vb_carrier *c)
 static int state_open(struct vb_carrier *c)
 {
 	bool found;
-	int rc = vb_carrier_kept_open(&c->kept, &found);
+	int rc = vb_carrier_kept_open(&c->kept, &c->kept_fd, &found);
 
 	if (!rc && getrandom(c->secret, sizeof c->secret, 0) != (ssize_t)sizeof c->secret)
 		rc = -errno;
@@ -185,7 +185,7 @@ static int wait_ms(const struct vb_carrier *c, vb_time now)
 	vb_time due = vb_time_min(c->hold_due, vb_carrier_gsi_due(c));
 
 	due = vb_time_min(vb_time_min(due, c->devices_due), vb_carrier_faults_due(c));
-	due = vb_time_min(due, c->closing_due);
+	due = vb_time_min(vb_time_min(due, c->closing_due), c->listen_due);
 	return due == VB_NEVER ? -1 : (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
 }
 
@@ -200,6 +200,8 @@ static void handle_timeouts(struct vb_carrier *c, vb_time now)
 	vb_carrier_faults_timeouts(c, now);
 	if (c->closing_due <= now)
 		vb_carrier_close_ended(c);
+	if (c->listen_due <= now)
+		vb_carrier_accept_again(c);
 }
 
 /* Goes on with sockets whose descriptor does not show what is left. True: something still is. */
@@ -254,7 +256,7 @@ int vb_carrier_main(const struct vb_carrier_options *options)
 	c.faults = options->faults;
 	c.fault_text = options->fault_text;
 	c.fault_seed = options->fault_seed;
-	c.closing_due = VB_NEVER;
+	c.closing_due = c.listen_due = VB_NEVER;
 	c.is_direct = options->is_direct;
 	rc = carrier_open(&c, &what, why, sizeof why);
 	if (rc) {

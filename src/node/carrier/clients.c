@@ -16,6 +16,8 @@
 
 /* Connections that end within this time are closed together. */
 #define CLOSING_NS (50 * VB_MSEC)
+/* So long no connection is taken when there was no descriptor for one. */
+#define LISTEN_NS (100 * VB_MSEC)
 
 static struct vb_carrier_client *client_new(struct vb_carrier *c)
 {
@@ -95,6 +97,23 @@ static struct vb_carrier_client *place_for(struct vb_carrier *c, uid_t uid)
 	return p;
 }
 
+void vb_carrier_accept_again(struct vb_carrier *c)
+{
+	c->listen_due = vb_carrier_watch(c, c->listen_fd, VB_CARRIER_ON_LISTEN, 0)
+			    ? vb_clock_now() + LISTEN_NS
+			    : VB_NEVER;
+}
+
+/* No connection could be taken. Where descriptors or memory are missing the next look would find
+ * the same one: the others have the time. */
+static void accept_failed(struct vb_carrier *c, int err)
+{
+	if (err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM)
+		return;
+	vb_carrier_unwatch(c, c->listen_fd);
+	c->listen_due = vb_clock_now() + LISTEN_NS;
+}
+
 void vb_carrier_accept(struct vb_carrier *c)
 {
 	int sock = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -103,8 +122,10 @@ void vb_carrier_accept(struct vb_carrier *c)
 	socklen_t len = sizeof cred;
 	uint32_t index;
 
-	if (sock < 0)
+	if (sock < 0) {
+		accept_failed(c, errno);
 		return;
+	}
 	p = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? NULL : place_for(c, cred.uid);
 	if (!p) {
 		connection_end(c, sock);

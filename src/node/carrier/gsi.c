@@ -95,13 +95,15 @@ static struct vb_carrier_recent *recent_at(struct vb_carrier *c, const struct vb
 			      VB_CARRIER_RECENT];
 }
 
-/* The request @id of @gid; NULL: it is not known. */
+/* The request @id of @gid; NULL: it is not known, or too long ago. */
 static const struct vb_carrier_recent *recent_find(struct vb_carrier *c, const struct vb_gid *gid,
 						   uint32_t id)
 {
 	const struct vb_carrier_recent *r = recent_at(c, gid, id);
 
-	return r->is_used && r->id == id && vb_gid_eq(&r->gid, gid) ? r : NULL;
+	return r->is_used && r->until > vb_clock_now() && r->id == id && vb_gid_eq(&r->gid, gid)
+		   ? r
+		   : NULL;
 }
 
 static bool is_request(const struct vb_cm_msg *m)
@@ -156,7 +158,12 @@ static void recent_note(struct vb_carrier *c, const struct vb_path *path, const 
 			uint32_t user)
 {
 	*recent_at(c, &path->sgid, m->local_id) =
-	    (struct vb_carrier_recent){path->sgid, service_of(m), m->local_id, user, true};
+	    (struct vb_carrier_recent){.gid = path->sgid,
+				       .service = service_of(m),
+				       .id = m->local_id,
+				       .user = user,
+				       .until = vb_clock_now() + VB_CARRIER_RECENT_NS,
+				       .is_used = true};
 }
 
 /* Nobody has the service yet: a listener may be about to come, src/cm/park. */

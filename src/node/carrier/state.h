@@ -73,6 +73,8 @@ struct vb_carrier_byte {
 };
 
 #define VB_CARRIER_RECENT 4096u
+/* The longest that a sender repeats a request: 15 times after 2^20 units of 4.096 us. IBA 12.9.8 */
+#define VB_CARRIER_RECENT_NS (70 * VB_SEC)
 #define VB_CARRIER_CLAIM_BUCKETS 4096u
 
 /* Whom a request went to: his are its repetitions, and the REJ of a sender that has no answer. */
@@ -80,6 +82,7 @@ struct vb_carrier_recent {
 	struct vb_gid gid;
 	uint64_t service;
 	uint32_t id, user;
+	vb_time until; /* no repetition comes from then on */
 	bool is_used;
 };
 
@@ -102,6 +105,7 @@ struct vb_carrier {
 	struct vb_carrier_limits limits;
 	struct vb_group group; /* socket 0 takes what is nobody's, socket 1 + i is byte i's */
 	struct vb_carrier_kept *kept;
+	int kept_fd; /* -1: it is in this process alone */
 	struct vb_carrier_user user[VB_CARRIER_USERS];
 	uint64_t seen;
 	vb_time hold_due;                                /* the first of their held_until */
@@ -110,6 +114,7 @@ struct vb_carrier {
 	struct vb_carrier_byte byte[VB_CARRIER_BYTES];
 	struct vb_slots slots; /* none: they are the users'; with the device table */
 	int netlink_fd;
+	vb_time listen_due;  /* connections are taken again then; VB_NEVER: they are */
 	vb_time devices_due; /* when it is read again; VB_NEVER: nothing has changed */
 	struct vb_carrier_gsi gsi;
 	bool is_direct; /* packets are steered to processes: direct/direct.h */
@@ -182,8 +187,11 @@ void vb_carrier_claims_age(struct vb_carrier *c, uint32_t user);
 uint32_t vb_carrier_claimant(const struct vb_carrier *c, enum vb_carrier_claim_kind kind,
 			     uint64_t key, const struct vb_gid *gid);
 
-/* clients.c: takes a connection; reads its call; ends it, with what it has. */
+/* clients.c: takes a connection, or none for a while where this process can have no more
+ * descriptors; reads its call; ends it, with what it has. */
 void vb_carrier_accept(struct vb_carrier *c);
+/* At listen_due. */
+void vb_carrier_accept_again(struct vb_carrier *c);
 void vb_carrier_called(struct vb_carrier *c, uint32_t index);
 void vb_carrier_end(struct vb_carrier *c, uint32_t index);
 /* Closes the connections that have ended. */

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 
 #define VB_MAD_CLASS_SA 0x03
+#define VB_MAD_CLASS_VENDOR_FIRST 0x09 /* vendor classes without one */
+#define VB_MAD_CLASS_VENDOR_LAST 0x0f
 #define VB_MAD_CLASS_VENDOR2_FIRST 0x30 /* vendor classes with an OUI */
 #define VB_MAD_CLASS_VENDOR2_LAST 0x4f
 
@@ -56,6 +58,12 @@ void vb_rmpp_emit(const struct vb_rmpp *r, uint8_t mad[VB_MAD_LEN]);
 static inline bool vb_mad_class_has_oui(uint8_t mgmt_class)
 {
 	return mgmt_class >= VB_MAD_CLASS_VENDOR2_FIRST && mgmt_class <= VB_MAD_CLASS_VENDOR2_LAST;
+}
+/* A vendor says how MADs of the class are to be read. */
+static inline bool vb_mad_class_is_vendors(uint8_t mgmt_class)
+{
+	return vb_mad_class_has_oui(mgmt_class) ||
+	       (mgmt_class >= VB_MAD_CLASS_VENDOR_FIRST && mgmt_class <= VB_MAD_CLASS_VENDOR_LAST);
 }
 bool vb_mad_class_has_rmpp(uint8_t mgmt_class);
 /* Bytes of all headers of the class, which stand in each segment: 24, 40, 56 or 64. */

@@ -6,6 +6,7 @@
  */
 #include "node/carrier/state.h"
 #include "node/netdev/low_ports.h"
+#include "wire/mad/rmpp.h"
 
 #include <errno.h>
 
@@ -81,14 +82,18 @@ static uint32_t place_find(const struct vb_carrier *c, uint32_t user)
 	return i;
 }
 
-/* Low ports are not for everybody, as with TCP. CMP-39 */
+/* Low ports are not for everybody, as with TCP; nor are classes in which an agent speaks for the
+ * whole host, and not for a vendor's program: a kernel has umad files for root. CMP-39, IBA 13.4.4
+ */
 static bool may_have(const struct vb_carrier *c, uint32_t user, const struct vb_carrier_claim *what)
 {
 	uint16_t port = (uint16_t)what->key;
 
-	bool is_port = what->kind == VB_CARRIER_SERVICE && what->key >> 32 == 0 && port != 0;
-
-	return !is_port || c->kept->user[user].uid == 0 || port >= vb_low_ports_end();
+	if (c->kept->user[user].uid == 0)
+		return true;
+	if (what->kind == VB_CARRIER_CLASS)
+		return vb_mad_class_is_vendors(vb_carrier_class_of(what->key));
+	return what->key >> 32 != 0 || port == 0 || port >= vb_low_ports_end();
 }
 
 int vb_carrier_claim(struct vb_carrier *c, uint32_t user, const struct vb_carrier_claim *what)
@@ -119,6 +124,9 @@ int vb_carrier_claim(struct vb_carrier *c, uint32_t user, const struct vb_carrie
 		return 0;
 	}
 	i = place_find(c, user);
+	if (i < VB_CARRIER_CLAIMS && i == k->claim_end &&
+	    vb_carrier_kept_make_room(c->kept_fd, user, i))
+		i = VB_CARRIER_CLAIMS;
 	if (i == VB_CARRIER_CLAIMS) {
 		vb_carrier_refused(c, user, VB_CARRIER_REFUSED_service_limit);
 		return -EDQUOT;

@@ -75,11 +75,34 @@ static int file_open(void)
 	return rc ? rc : fd;
 }
 
-int vb_carrier_kept_open(struct vb_carrier_kept **out, bool *found)
+/* The file, with room for all that is not a claim; -1: there can be none. */
+static int file_take(void)
 {
 	int fd = file_open();
-	struct vb_carrier_kept *k = mmap(NULL, sizeof *k, PROT_READ | PROT_WRITE,
-					 fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+
+	if (fd < 0 || posix_fallocate(fd, 0, offsetof(struct vb_carrier_kept, claim)) == 0)
+		return fd;
+	close(fd);
+	vb_carrier_kept_remove();
+	return -1;
+}
+
+int vb_carrier_kept_make_room(int fd, uint32_t user, uint32_t i)
+{
+	size_t at = offsetof(struct vb_carrier_kept, claim) +
+		    ((size_t)user * VB_CARRIER_CLAIMS + i) * sizeof(struct vb_carrier_claim);
+
+	if (fd < 0)
+		return 0;
+	return -posix_fallocate(fd, (off_t)at, sizeof(struct vb_carrier_claim));
+}
+
+int vb_carrier_kept_open(struct vb_carrier_kept **out, int *file, bool *found)
+{
+	int fd = *file = file_take();
+	struct vb_carrier_kept *k =
+	    mmap(NULL, sizeof *k, PROT_READ | PROT_WRITE,
+		 fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, fd, 0);
 
 	if (k == MAP_FAILED) {
 		int rc = -errno;
@@ -88,8 +111,6 @@ int vb_carrier_kept_open(struct vb_carrier_kept **out, bool *found)
 			close(fd);
 		return rc;
 	}
-	if (fd >= 0)
-		close(fd);
 	*found = k->magic == MAGIC && k->size == sizeof *k && k->netns == netns_cookie();
 	if (!*found) {
 		/* Claims from claim_end on are not looked at, and their pages not touched. */

@@ -47,9 +47,13 @@ struct vb_carrier_kept {
 	struct vb_carrier_claim claim[VB_CARRIER_USERS][VB_CARRIER_CLAIMS];
 };
 
-/* Maps the file of this network namespace, or memory of this process alone where there can be no
- * such file. *found: an earlier shared broker has left it. 0 or a negative errno. */
-int vb_carrier_kept_open(struct vb_carrier_kept **out, bool *found);
+/* Maps the file of this network namespace, *fd, or memory of this process alone where there can be
+ * no such file, -1. All but the claims has its room in the file then. *found: an earlier shared
+ * broker has left it. 0 or a negative errno. */
+int vb_carrier_kept_open(struct vb_carrier_kept **out, int *fd, bool *found);
+/* Before something is written to claim @i of @user: makes sure that the file has room for it, since
+ * a store to memory without room ends the process. 0 or a negative errno. */
+int vb_carrier_kept_make_room(int fd, uint32_t user, uint32_t i);
 /* At an orderly end nothing is left. */
 void vb_carrier_kept_remove(void);
 

@@ -18,8 +18,10 @@ void vb_carrier_users_begin(struct vb_carrier *c, vb_time now)
 	for (uint32_t i = 0; i < VB_CARRIER_BYTES; i++) {
 		uint32_t u = c->kept->byte_user[i];
 
-		if (u < 1 || u > VB_CARRIER_USERS || !c->kept->user[u - 1].is_used)
+		if (u < 1 || u > VB_CARRIER_USERS || !c->kept->user[u - 1].is_used) {
+			c->kept->byte_user[i] = 0;
 			continue;
+		}
 		c->byte[i].user = u - 1;
 		c->byte[i].held_until = now + VB_CARRIER_HOLD_NS;
 	}
