@@ -54,12 +54,33 @@ static struct vb_wakeup *wakeup_of(const struct carried_link *s)
 	return &((struct vb_carried_head *)s->at.mem)->wakeup;
 }
 
+/* With a socket nearly nothing comes by the ring, so that each packet there may be a wakeup: the
+ * link is no silent one then (link/link.h), for which waiting costs more. */
 static void tell_asleep(struct carried_link *s)
 {
-	if (s->parks)
+	if (s->parks || s->at.has_socket)
 		(void)vb_wakeup_park(wakeup_of(s), &s->turn, VB_WAKEUP_WAITS);
 	else
 		vb_wakeup_unpark(wakeup_of(s));
+}
+
+static void wakeups_drain(struct carried_link *s)
+{
+	struct vb_wakeup_msg k;
+	int fd;
+
+	for (int i = 0; i < WAKEUPS_MAX && vb_wakeup_take(s->at.wakeup_fd, &k, &fd); i++)
+		if (fd >= 0)
+			close(fd);
+}
+
+/* Something has come by the ring: the next packet is a wakeup as well. */
+static void wakeup_renew(struct carried_link *s)
+{
+	if (__atomic_load_n(&wakeup_of(s)->asleep, __ATOMIC_RELAXED) != 0)
+		return;
+	wakeups_drain(s);
+	tell_asleep(s);
 }
 
 static bool is_tapped(const struct carried_link *s)
@@ -104,6 +125,8 @@ static uint32_t carried_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, 
 	uint32_t budget = cnt < VB_SHM_RX_PKTS ? cnt : VB_SHM_RX_PKTS, n = 0;
 
 	vb_ring_give_back(&s->ring);
+	if (s->at.has_socket)
+		wakeup_renew(s);
 	s->taken.cnt = 0;
 	while (budget && vb_ring_has_packets(&s->ring))
 		n += vb_shm_take_batch(&s->cfg, &s->ring, &s->taken, rx + n, &budget);
@@ -146,16 +169,6 @@ static bool carried_is_emptied(const struct vb_link *l)
 
 	return !vb_ring_has_packets(&s->ring) &&
 	       (!s->at.has_socket || vb_link_is_emptied(l->lower));
-}
-
-static void wakeups_drain(struct carried_link *s)
-{
-	struct vb_wakeup_msg k;
-	int fd;
-
-	for (int i = 0; i < WAKEUPS_MAX && vb_wakeup_take(s->at.wakeup_fd, &k, &fd); i++)
-		if (fd >= 0)
-			close(fd);
 }
 
 static void carried_park(struct vb_link *l, bool on)
@@ -265,23 +278,16 @@ static void carried_close(struct vb_link *l)
 	free(s);
 }
 
-static const struct vb_link_ops carried_ops = {
-    .name = "carried",
-    .send = carried_send,
-    .recv = carried_recv,
-    .fd = carried_fd,
-    .fds = carried_fds,
-    .has_packets = carried_has_packets,
-    .is_emptied = carried_is_emptied,
-    .park = carried_park,
-    .join = carried_join,
-    .leave = carried_leave,
-    .follow_port = carried_follow_port,
-    .sweep = carried_sweep,
-    .tap_later = carried_tap_later,
-    .tap_received = carried_tap_received,
-    .close = carried_close,
-};
+/* All operations but park. */
+#define CARRIED_OPS                                                                                \
+	.name = "carried", .send = carried_send, .recv = carried_recv, .fd = carried_fd,           \
+	.fds = carried_fds, .has_packets = carried_has_packets, .is_emptied = carried_is_emptied,  \
+	.join = carried_join, .leave = carried_leave, .follow_port = carried_follow_port,          \
+	.sweep = carried_sweep, .tap_later = carried_tap_later,                                    \
+	.tap_received = carried_tap_received, .close = carried_close
+
+static const struct vb_link_ops silent_ops = {CARRIED_OPS, .park = carried_park};
+static const struct vb_link_ops woken_ops = {CARRIED_OPS};
 
 int vb_carried_open(struct vb_link **out, const struct vb_link_config *cfg)
 {
@@ -301,13 +307,14 @@ int vb_carried_open(struct vb_link **out, const struct vb_link_config *cfg)
 		free(s);
 		return rc;
 	}
-	s->link = vb_link_before(cfg->lower, &carried_ops);
+	s->link = vb_link_before(cfg->lower, cfg->carried->has_socket ? &woken_ops : &silent_ops);
 	if (s->link.window_max > VB_SHM_WINDOW_BYTES)
 		s->link.window_max = VB_SHM_WINDOW_BYTES;
 	s->cfg = *cfg;
 	s->owner = getpid();
 	s->at = *cfg->carried;
 	s->ring.mem = s->at.mem;
+	tell_asleep(s);
 	*cfg->carried = vb_carried_nothing(s->at.op);
 	*out = &s->link;
 	return 0;
@@ -315,7 +322,7 @@ int vb_carried_open(struct vb_link **out, const struct vb_link_config *cfg)
 
 struct vb_carried *vb_carried_of(struct vb_link *l)
 {
-	while (l && l->ops != &carried_ops)
+	while (l && l->ops != &silent_ops && l->ops != &woken_ops)
 		l = l->lower;
 	return l ? &carried_of(l)->at : NULL;
 }

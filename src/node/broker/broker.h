@@ -51,6 +51,9 @@ struct vb_broker_client {
 	/* Where the shared broker has the port: the slot and the ring from it, the link's when that
 	 * is open (link/carried/carried.h). NULL: this process has a socket of the group. */
 	struct vb_carried *carried;
+	/* ... but the kernel hands its packets to rx_fd, so that its peers of the same user know
+	 * how full that is. */
+	bool is_direct;
 	uint32_t qp_max; /* QPs that this process may have; 0: as many as its slot has numbers */
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */

@@ -133,6 +133,7 @@ static int take_slot(struct vb_broker_client *c, char *why, size_t why_size)
 		close(c->rx_fd);
 		c->rx_fd = c->carried->rx_fd;
 		c->carried->rx_fd = -1;
+		c->is_direct = true;
 	}
 	__atomic_add_fetch(&client_cnt, 1, __ATOMIC_RELAXED);
 	why[0] = 0;

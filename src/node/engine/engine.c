@@ -358,7 +358,8 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 	if (e->broker.carried) {
 		d = vb_link_driver_carried();
 		cfg.carried = e->broker.carried;
-		cfg.flow = NULL; /* of the sockets of the shared broker nobody tells */
+		if (!e->broker.is_direct)
+			cfg.flow = NULL; /* of the sockets of the shared broker nobody tells */
 	}
 	if (e->broker.fabric) {
 		cfg.fabric = e->broker.fabric;

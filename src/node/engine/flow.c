@@ -70,7 +70,7 @@ static bool is_local(struct vb_engine *e, const struct vb_path *path, uint32_t s
 
 	if (__builtin_expect(!vb_home_is_known(home, e->addr.generation), 0))
 		home = vb_engine_find_home(e, path);
-	return vb_home_is_here(home) && !e->broker.carried &&
+	return vb_home_is_here(home) && (!e->broker.carried || e->broker.is_direct) &&
 	       (e->broker.fabric ||
 		__atomic_load_n(&e->broker.host->taken[slot], __ATOMIC_RELAXED) == VB_SLOT_TAKEN);
 }
