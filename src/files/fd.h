@@ -16,7 +16,14 @@
 
 #define VB_FDS_MAX 65536u
 
-enum vb_fd_kind { VB_FD_PLAIN, VB_FD_RDMA_CM, VB_FD_UVERBS, VB_FD_NETLINK, VB_FD_UMAD };
+enum vb_fd_kind {
+	VB_FD_PLAIN,
+	VB_FD_RDMA_CM,
+	VB_FD_UVERBS,
+	VB_FD_NETLINK,
+	VB_FD_UMAD,
+	VB_FD_EVENTS
+};
 
 struct vb_fd {
 	enum vb_fd_kind kind;

@@ -10,6 +10,7 @@
 #include "files/netlink/socket.h"
 #include "files/next.h"
 #include "files/umad/umad.h"
+#include "node/wait/uverbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,40 @@ static ssize_t refuse_uverbs(int err)
 	return -1;
 }
 
+static ssize_t error_result(ssize_t rc)
+{
+	if (rc >= 0)
+		return rc;
+	errno = (int)-rc;
+	return -1;
+}
+
+/* A command of a copy of libibverbs: verbs/provider/. */
+static ssize_t write_uverbs(int fd, const void *from, size_t len)
+{
+	const struct vb_uverbs_calls *calls = atomic_load(&vb_uverbs_calls);
+	ssize_t rc = calls ? calls->command(fd, from, len) : -EOPNOTSUPP;
+
+	return rc == -EOPNOTSUPP ? refuse_uverbs(EOPNOTSUPP) : error_result(rc);
+}
+
+/* Such a copy reads events of its channels. */
+static ssize_t read_events(int fd, void *to, size_t len)
+{
+	const struct vb_uverbs_calls *calls = atomic_load(&vb_uverbs_calls);
+	ssize_t rc = calls ? calls->read_event(fd, to, len) : -ENOENT;
+
+	return rc == -ENOENT ? VB_NEXT(read)(fd, to, len) : error_result(rc);
+}
+
+static void close_events(int fd)
+{
+	const struct vb_uverbs_calls *calls = atomic_load(&vb_uverbs_calls);
+
+	if (calls && vb_fd_kinds[fd] == VB_FD_EVENTS)
+		calls->close_event(fd);
+}
+
 ssize_t read(int fd, void *to, size_t len)
 {
 	struct vb_fd f;
@@ -39,6 +74,8 @@ ssize_t read(int fd, void *to, size_t len)
 
 	if (vb_fd_is_plain(fd) || vb_fd_get(fd, &f) == VB_FD_PLAIN)
 		return VB_NEXT(read)(fd, to, len);
+	if (f.kind == VB_FD_EVENTS)
+		return vb_call_result(read_events(fd, to, len), was);
 	if (f.kind == VB_FD_UVERBS)
 		return refuse_uverbs(EOPNOTSUPP);
 	if (f.kind == VB_FD_NETLINK)
@@ -66,7 +103,9 @@ ssize_t write(int fd, const void *from, size_t len)
 	if (f.kind == VB_FD_UMAD)
 		return vb_call_result(vb_umad_write(fd, &f, from, len), was);
 	if (f.kind == VB_FD_UVERBS)
-		return refuse_uverbs(EOPNOTSUPP);
+		return vb_call_result(write_uverbs(fd, from, len), was);
+	if (f.kind == VB_FD_EVENTS)
+		return VB_NEXT(write)(fd, from, len);
 	return vb_call_result(vb_cm_write(fd, &f, from, len), was);
 }
 
@@ -83,9 +122,9 @@ int ioctl(int fd, unsigned long request, ...)
 	bool of_any =
 	    request == FIONBIO || request == FIOASYNC || request == FIOCLEX || request == FIONCLEX;
 	if (vb_fd_is_plain(fd) || of_any || vb_fd_get(fd, &f) == VB_FD_PLAIN ||
-	    f.kind == VB_FD_NETLINK)
+	    f.kind == VB_FD_NETLINK || f.kind == VB_FD_EVENTS)
 		return VB_NEXT(ioctl)(fd, request, arg);
-	if (f.kind == VB_FD_UVERBS)
+	if (f.kind == VB_FD_UVERBS && !vb_uverbs_is_offered())
 		return (int)refuse_uverbs(ENOTTY);
 	if (f.kind == VB_FD_UMAD)
 		return (int)vb_call_result(vb_umad_ioctl(&f, request, arg), was);
@@ -98,6 +137,7 @@ int close(int fd)
 	if (!vb_fd_is_plain(fd)) {
 		int was = errno;
 
+		close_events(fd);
 		vb_cm_before_close(fd);
 		vb_netlink_before_close(fd);
 		errno = was;

@@ -79,6 +79,9 @@ struct vb_ibv_context {
 	uint64_t system_guid;
 	uint32_t gid_cnt, pkey_cnt; /* entries of the tables of a port */
 	struct vb_evq async;        /* behind async_fd */
+	/* The context is a copy's of libibverbs, which owns the memory, and closed by it: see
+	 * verbs/provider/. NULL: this library's. */
+	void (*close_copy)(struct ibv_context *context);
 	/* By port number less 1: this device's entries, see vb_ibv_refresh(), and events. */
 	struct vb_device table[VB_DEVICES_MAX];
 	struct vb_evq_node ports[VB_DEVICES_MAX];
@@ -151,6 +154,9 @@ struct vb_ibv_dmah {
 
 struct vb_ibv_mr {
 	struct ibv_mr ibv;
+	/* rdma-core's own structure goes on with the type of region and its rights, which a copy
+	 * of libibverbs reads (verbs/provider/): an ordinary one. */
+	uint32_t rdma_core[2];
 	struct vb_list link;
 	struct vb_ibv_mr_share *share;
 	struct vb_ibv_dm_mem *dm; /* NULL: host memory */
@@ -195,6 +201,8 @@ struct vb_ibv_cq {
 	struct vb_cq *core;
 	struct ibv_pd *parent; /* parent domain; NULL: none */
 	struct vb_ibv_ring ring;
+	/* ibv.channel may be one that a copy of libibverbs made around this one. */
+	struct vb_ibv_channel *channel;
 	struct vb_evq_node notify; /* in the channel's queue */
 	struct vb_evq_node async;
 	bool is_watched; /* armed, with a channel: counted in vb_watch_armed */
@@ -236,6 +244,10 @@ struct vb_ibv_qp {
 		struct ibv_qp ibv;
 		struct ibv_qp_ex ex;
 	};
+	/* rdma-core's own structure goes on with a word that says whether ex may be used, which its
+	 * ibv_qp_to_qp_ex() reads. The first is that of the headers here; those of rdma-core 45
+	 * and later have one function more before it than those of 44. */
+	uint64_t rdma_core[2];
 	struct vb_list link;
 	struct vb_qp *core;
 	struct vb_ibv_ring ring;
@@ -365,6 +377,11 @@ void vb_ibv_set_ops(struct vb_ibv_context *c);
  */
 struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
 					int cmd_fd);
+/* The same of a context @c whose memory, operations, device and cmd_fd are there. 0 or an errno. */
+int vb_ibv_context_begin(struct vb_ibv_context *c, struct vb_ibv_device *d,
+			 struct vb_ibv_file *file);
+/* Closes it, and with the last of its file all that were in it. -1 and EIO in a forked child. */
+int vb_ibv_context_end(struct vb_ibv_context *c);
 /* The file that @cmd_fd refers to, without a context; ends by free(). NULL and errno. */
 struct vb_ibv_file *vb_ibv_file_new(int cmd_fd);
 

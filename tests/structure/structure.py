@@ -50,12 +50,13 @@ MAY_INCLUDE = {
     "node": {"base", "wire", "trace", "wait", "cm", "ucma", "explain", "fault", "fabric", "mgmt", "core", "reg", "plugin", "link", "node"},
     "files": {"base", "ucma", "link", "node", "files"},
     "verbs": {"base", "wire", "trace", "core", "wqe", "reg", "link", "node", "verbs"},
+    "rdmav": {"rdmav"},
     "calls": {"calls"},
     "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "wqe", "reg", "fault", "fabric", "sim", "plugin", "scenario", "export", "results", "traffic", "link",
             "node", "verbs", "cmd"},
 }
 # Headers that declare and call nothing, beyond those.
-MAY_INCLUDE_HEADERS = {"calls": {"verbs/later.h"}}
+MAY_INCLUDE_HEADERS = {"calls": {"verbs/later.h"}, "rdmav": {"verbs/provider/provider.h"}}
 PURE = ("base", "wire", "trace", "wait", "cm", "ucma", "core", "wqe", "reg", "fault", "fabric", "mgmt", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",

@@ -34,6 +34,7 @@ import case_cm_seen  # noqa: E402,F401
 import case_command  # noqa: E402,F401
 import case_congestion  # noqa: E402,F401
 import case_containers  # noqa: E402,F401
+import case_copy  # noqa: E402,F401
 import case_csr  # noqa: E402,F401
 import case_documents  # noqa: E402,F401
 import case_explain  # noqa: E402,F401

@@ -8,6 +8,7 @@
 #include "files/netlink/host.h"
 #include "files/netlink/objects.h"
 #include "node/sysfs/device_node.h"
+#include "node/wait/uverbs.h"
 
 #include <errno.h>
 #include <rdma/rdma_netlink.h>
@@ -157,6 +158,7 @@ static int put_file(struct vb_nl_out *o, const struct nlmsghdr *request)
 	if (!is_cm && i >= VB_DEVICES_MAX)
 		return -EINVAL;
 	if (!is_cm) {
+		vb_uverbs_offer();
 		vb_nl_u32(o, RDMA_NLDEV_ATTR_DEV_INDEX, i);
 		snprintf(name, sizeof name, "uverbs%u", i);
 	}

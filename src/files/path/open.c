@@ -8,6 +8,7 @@
 #include "files/next.h"
 #include "files/path/tree.h"
 #include "files/umad/umad.h"
+#include "node/wait/uverbs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,6 +37,13 @@ static int refuse_writing(const struct vb_tree_path *p)
 	return -1;
 }
 
+static int enter_events(int fd)
+{
+	const struct vb_fd f = {.kind = VB_FD_EVENTS};
+
+	return vb_fd_enter(fd, &f);
+}
+
 /* open(2) of what is in the tree. */
 static int open_in_tree(const struct vb_tree_path *p, int flags)
 {
@@ -54,8 +62,10 @@ static int open_in_tree(const struct vb_tree_path *p, int flags)
 		return -1;
 	flags &= ~(O_CREAT | O_EXCL | (p->device == VB_PATH_UVERBS ? O_TRUNC | O_ACCMODE : 0));
 	fd = VB_NEXT(open)(p->text, flags);
-	if (fd >= 0 && p->device == VB_PATH_UVERBS && !(flags & O_PATH))
+	if (fd >= 0 && p->device == VB_PATH_UVERBS && !(flags & O_PATH)) {
+		atomic_store(&vb_uverbs_enter_event, enter_events);
 		(void)vb_fd_enter(fd, &f);
+	}
 	return fd;
 }
 

@@ -116,17 +116,15 @@ static void context_enlist(struct vb_ibv_context *c, struct vb_host_shm *host)
 	vb_engine_unlock(c->engine);
 }
 
-struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
-					int cmd_fd)
+int vb_ibv_context_begin(struct vb_ibv_context *c, struct vb_ibv_device *d,
+			 struct vb_ibv_file *file)
 {
-	struct vb_ibv_context *c = calloc(1, sizeof *c);
+	struct ibv_context *ibv = &c->vctx.context;
 	struct vb_host_shm *host = calloc(1, sizeof *host);
 	int err;
 
-	if (!c || !host) {
-		err = cannot_open(d, ENOMEM);
-		goto no_engine;
-	}
+	if (!host)
+		return cannot_open(d, ENOMEM);
 	err = -vb_ibv_acquire(&c->engine);
 	if (err)
 		goto no_engine;
@@ -142,25 +140,37 @@ struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_f
 	c->file = file;
 	atomic_fetch_add(&d->refs, 1);
 	c->port = (uint8_t)(d->index + 1);
-	vb_ibv_set_ops(c);
-
-	struct ibv_context *ibv = &c->vctx.context;
-
-	ibv->device = &d->ibv;
-	ibv->cmd_fd = cmd_fd;
 	ibv->async_fd = c->async.fd;
 	ibv->num_comp_vectors = 1;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	context_enlist(c, host);
 	free(host);
-	return ibv;
+	return 0;
 
 no_queue:
 	vb_engine_release(c->engine);
 no_engine:
 	free(host);
-	free(c);
-	return vb_ibv_null(err);
+	return err;
+}
+
+struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
+					int cmd_fd)
+{
+	struct vb_ibv_context *c = calloc(1, sizeof *c);
+	int err;
+
+	if (!c)
+		return vb_ibv_null(cannot_open(d, ENOMEM));
+	vb_ibv_set_ops(c);
+	c->vctx.context.device = &d->ibv;
+	c->vctx.context.cmd_fd = cmd_fd;
+	err = vb_ibv_context_begin(c, d, file);
+	if (err) {
+		free(c);
+		return vb_ibv_null(err);
+	}
+	return &c->vctx.context;
 }
 
 /* The table that the cmd_fd refers to is there for ibv_import_device(): see export.h. */
@@ -205,16 +215,18 @@ static void file_free(struct vb_ibv_file *f)
 		close(c->vctx.context.cmd_fd);
 		pthread_mutex_destroy(&c->vctx.context.mutex);
 		vb_ibv_device_put(c->dev);
-		free(c);
+		if (c->close_copy)
+			c->vctx.context.cmd_fd = c->vctx.context.async_fd = -1;
+		else
+			free(c);
 	}
 	vb_export_unmap(f->table);
 	vb_export_unmap(f->remote);
 	free(f);
 }
 
-int ibv_close_device(struct ibv_context *context)
+int vb_ibv_context_end(struct vb_ibv_context *c)
 {
-	struct vb_ibv_context *c = vb_ibv_ctx(context);
 	struct vb_ibv_file *f = c->file;
 
 	if (!vb_ibv_enter(c))
@@ -232,5 +244,15 @@ int ibv_close_device(struct ibv_context *context)
 	vb_ibv_leave(c);
 	if (is_last)
 		file_free(f);
+	return 0;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+
+	if (!c->close_copy)
+		return vb_ibv_context_end(c);
+	c->close_copy(context);
 	return 0;
 }

@@ -460,6 +460,9 @@ static void set_functions(struct ibv_qp_ex *ex)
 	ex->wr_abort = wr_abort;
 }
 
+/* VERBS_QP_EX of rdma-core's enum verbs_qp_mask, which no header for programs has. */
+#define RDMA_CORE_QP_EX 2
+
 int vb_wr_batch_init(struct vb_ibv_qp *qp)
 {
 	struct vb_wr_batch *b = calloc(1, sizeof *b);
@@ -473,6 +476,7 @@ int vb_wr_batch_init(struct vb_ibv_qp *qp)
 	b->stride = sizeof(struct slot) + b->sge_max * sizeof(struct vb_sge) + b->inline_max;
 	b->stride = (b->stride + 15) & ~(size_t)15;
 	set_functions(&qp->ex);
+	qp->rdma_core[0] = qp->rdma_core[1] = RDMA_CORE_QP_EX;
 	qp->batch = b;
 	return 0;
 }

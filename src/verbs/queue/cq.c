@@ -58,6 +58,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	vb_evq_node_init(&cq->async, VB_EVQ_CQ);
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
+	cq->channel = (struct vb_ibv_channel *)channel;
 	cq->ibv.cq_context = cq_context;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
@@ -167,7 +168,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
-	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)ibv->channel;
+	struct vb_ibv_channel *ch = cq->channel;
 
 	if (!vb_ibv_enter(c))
 		return vb_ibv_refuse(c, EIO, "ibv_destroy_cq");

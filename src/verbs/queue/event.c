@@ -11,7 +11,7 @@ struct vb_list vb_ibv_contexts = {&vb_ibv_contexts, &vb_ibv_contexts};
 
 void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed)
 {
-	if (!cq->ibv.channel || cq->is_watched == is_armed)
+	if (!cq->channel || cq->is_watched == is_armed)
 		return;
 	cq->is_watched = is_armed;
 	vb_engine_arm(vb_ibv_ctx(cq->ibv.context)->engine, is_armed);
@@ -31,11 +31,10 @@ static void on_event(void *ctx, const struct vb_event *ev)
 		break;
 	case VB_EVENT_CQ_NOTIFY: {
 		struct vb_ibv_cq *cq = ev->owner;
-		struct vb_ibv_channel *ch = (struct vb_ibv_channel *)cq->ibv.channel;
 
 		vb_ibv_cq_watch(cq, false);
-		if (ch)
-			vb_evq_push_notify(&ch->events, &cq->notify);
+		if (cq->channel)
+			vb_evq_push_notify(&cq->channel->events, &cq->notify);
 		break;
 	}
 	case VB_EVENT_ASYNC_CQ: {

@@ -26,8 +26,16 @@ int vb_evq_open(struct vb_evq *q)
 
 void vb_evq_close(struct vb_evq *q)
 {
-	close(q->fd);
+	if (q->fd >= 0)
+		close(q->fd);
 	pthread_mutex_destroy(&q->mutex);
+}
+
+void vb_evq_abandon(struct vb_evq *q)
+{
+	pthread_mutex_lock(&q->mutex);
+	q->fd = -1;
+	pthread_mutex_unlock(&q->mutex);
 }
 
 void vb_evq_node_init(struct vb_evq_node *n, enum vb_evq_kind kind)
@@ -39,7 +47,7 @@ void vb_evq_node_init(struct vb_evq_node *n, enum vb_evq_kind kind)
 static void show_event(struct vb_evq *q)
 {
 	/* Fails only at 2^64 - 2 events. */
-	(void)!write(q->fd, &(uint64_t){1}, sizeof(uint64_t));
+	(void)eventfd_write(q->fd, 1);
 	q->is_shown = true;
 }
 
@@ -57,10 +65,10 @@ static void announce_event(struct vb_evq *q, struct vb_evq_node *n)
 /* The queue has become empty: so has the descriptor. It is not, so the read does not wait. */
 static void quiet_descriptor(struct vb_evq *q)
 {
-	uint64_t cnt;
+	eventfd_t cnt;
 
 	if (vb_list_is_empty(&q->head) && q->is_shown) {
-		(void)!read(q->fd, &cnt, sizeof cnt);
+		(void)eventfd_read(q->fd, &cnt);
 		q->is_shown = false;
 	}
 }

@@ -47,6 +47,8 @@ struct vb_evq_item {
 /* Makes queue and descriptor. Returns 0 or an errno. */
 int vb_evq_open(struct vb_evq *q);
 void vb_evq_close(struct vb_evq *q);
+/* The program has closed the descriptor, or is about to: nobody sees events any more. */
+void vb_evq_abandon(struct vb_evq *q);
 
 void vb_evq_node_init(struct vb_evq_node *n, enum vb_evq_kind kind);
 
