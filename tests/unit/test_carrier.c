@@ -311,6 +311,37 @@ static void packets__of_the_last_carrier(void **state)
 	assert_int_equal(user_end(victim), 0);
 }
 
+/* A group is one of a port: a member by one port asks for the other port, too. */
+static void join_by_two_ports(void)
+{
+	const struct vb_gid group = {.b = {[10] = 0xff, 0xff, 239, [15] = 7}};
+	struct vb_carried c = attach(0, 0);
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct vb_link_config cfg = {.carried = &c, .port_of = first_port, .ifindex = {0, 1, 9999}};
+	struct fixture *f;
+	struct vb_link *l;
+
+	MUST(common->rc[0] == 0);
+	MUST(bind(fd, (struct sockaddr *)&any, sizeof any) == 0);
+	f = fixture_on(fd);
+	cfg.lower = f->link;
+	cfg.counters[1] = &f->counters;
+	MUST(vb_carried_open(&l, &cfg) == 0);
+	MUST(vb_link_join(l, 1, &group, 0) == 0);
+	MUST(vb_link_join(l, 2, &group, 0) == -ENODEV); /* no such interface */
+	MUST(vb_link_join(l, 1, &group, 0) == 0);
+	vb_link_leave(l, 1, &group, 0);
+	vb_link_leave(l, 1, &group, 0);
+	l->ops->close(l);
+}
+
+static void groups__of_two_ports(void **state)
+{
+	(void)state;
+	assert_int_equal(user_run(VICTIM, join_by_two_ports), 0);
+}
+
 /* A process has its slot again from the next shared broker; its endpoint stays. */
 static void hold_over(void)
 {
@@ -466,6 +497,7 @@ int main(int argc, char **argv)
 	    carrier_test(connections__of_one_user_harm_no_other),
 	    carrier_test(ring__that_nobody_reads_harms_no_other),
 	    carrier_test(batch__of_processes_of_two_users),
+	    carrier_test(groups__of_two_ports),
 	    carrier_test(packets__of_the_last_carrier),
 	    carrier_test(carrier__that_comes_after_another),
 	    carrier_test(fork__leaves_the_slot_to_the_parent),

@@ -38,6 +38,10 @@ static void index__is_that_of_a_qp(void **state)
 		env.now += 9 * STEP;
 		assert_int_equal(env_send(&env, hot, 3, VB_WR_RDMA_WRITE, 3 * MTU), 0);
 		assert_int_equal(env_tx(&env, &b), 3);
+		/* The largest index stays the largest, whatever comes after it. */
+		assert_int_equal(cnp(vb_qp_number(cold), 3), VB_VERDICT_OK);
+		assert_int_equal(cold->cc.cct.ccti.index, 2);
+		assert_int_equal(vb_hca_cct_index_max(env.hca, 1), 8);
 		env_close(&env);
 	}
 }

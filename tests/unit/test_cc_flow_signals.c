@@ -50,6 +50,39 @@ static void marks__return_in_acks(void **state)
 	env_close(&env);
 }
 
+/* A mark on an ACK is about the way of ACKs, which no data takes: the peer is not told to slow
+ * down for it. */
+static void mark__of_a_response(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_OP_ACK, .pkey = VB_PKEY_DEFAULT, .aeth.syndrome = 0x1f};
+	struct vb_path path = env_path(2);
+	uint8_t pkt[VB_HDR_MAX];
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+	struct vb_qp *qp;
+
+	(void)state;
+	want = no_limit;
+	answers = true;
+	qp = open_probe(VERBENA_CC_NEEDS_ECN);
+	post(qp, 1, MTU);
+	assert_int_equal(env_tx(&env, &b), 1);
+	path.sgid = env_gid(2);
+	path.dgid = env_gid(1);
+	path.traffic_class = VB_ECN_CE;
+	h.dqpn = vb_qp_number(qp);
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+	h = (struct vb_hdr){
+	    .opcode = VB_OP_WRITE_ONLY, .ack_req = true, .dqpn = h.dqpn, .pkey = h.pkey};
+	path.traffic_class = VB_ECN_ECT0;
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_OP_ACK);
+	assert_false(env_hdr(&b.pkt[0]).becn);
+	env_close(&env);
+}
+
 /* Records of switches come with data, and leave with the next ACK; they come back to the
  * algorithm. */
 static void telemetry__returns_in_acks(void **state)
@@ -146,7 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(marks__return_in_acks), cmocka_unit_test(telemetry__returns_in_acks),
 	    cmocka_unit_test(cnp__is_told),          cmocka_unit_test(memory__of_a_flow),
-	    cmocka_unit_test(choice__of_a_port),
+	    cmocka_unit_test(choice__of_a_port),     cmocka_unit_test(mark__of_a_response),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -414,6 +414,23 @@ static void dctcp__one_loss_a_window(void **state)
 	assert_int_equal(subject.out.window, window / 2);
 }
 
+/* A timeout is a loss: the window becomes the least one, and grows from there by a packet in each
+ * round trip, as after any sign of congestion. */
+static void dctcp__timeout_ends_the_start(void **state)
+{
+	struct verbena_cc_ack ack = {
+	    .now = 1000, .acked = 10000, .sent = 90000, .bytes = 10000, .rtt = 1000};
+	uint64_t least;
+
+	(void)state;
+	subject_begin(&vb_cc_dctcp, "initial-window=400kB");
+	subject.a->on_timeout(subject.state, 500, &subject.out);
+	least = subject.out.window;
+	assert_true(least < ack.bytes);
+	subject.a->on_ack(subject.state, &ack, &subject.out);
+	assert_int_equal(subject.out.window, 2 * least);
+}
+
 static void fixed__stays(void **state)
 {
 	struct stream s;
@@ -432,9 +449,13 @@ static void fixed__stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(timely__as_its_paper),     cmocka_unit_test(swift__as_its_paper),
-	    cmocka_unit_test(hpcc__as_its_paper),       cmocka_unit_test(dctcp__as_its_paper),
-	    cmocka_unit_test(dctcp__one_loss_a_window), cmocka_unit_test(fixed__stays),
+	    cmocka_unit_test(timely__as_its_paper),
+	    cmocka_unit_test(swift__as_its_paper),
+	    cmocka_unit_test(hpcc__as_its_paper),
+	    cmocka_unit_test(dctcp__as_its_paper),
+	    cmocka_unit_test(dctcp__one_loss_a_window),
+	    cmocka_unit_test(dctcp__timeout_ends_the_start),
+	    cmocka_unit_test(fixed__stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,15 +254,19 @@ static void close_device__leaves_its_groups(void **state)
 {
 	struct ibv_context *first = ctx;
 	struct ibv_pd *first_pd = pd;
+	union ibv_gid other = group;
 	struct verbs_end e;
 
 	(void)state;
+	other.raw[15] ^= 1;
 	ctx = ibv_open_device(ctx->device);
 	pd = ibv_alloc_pd(ctx);
 	assert_non_null(pd);
 	for (int i = 0; i < 2; i++) {
 		e = ud_new();
-		assert_int_equal(ibv_attach_mcast(e.qp, &group, 0), 0);
+		/* Whichever group a QP is found to be in first, it leaves the other one as well. */
+		assert_int_equal(ibv_attach_mcast(e.qp, i ? &other : &group, 0), 0);
+		assert_int_equal(ibv_attach_mcast(e.qp, i ? &group : &other, 0), 0);
 	}
 	assert_true(host_is_member());
 	assert_int_equal(ibv_close_device(ctx), 0);

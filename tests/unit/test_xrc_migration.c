@@ -288,6 +288,36 @@ static void holder__is_addressed(void **state)
 	world_close();
 }
 
+/* In the middle of a message the SRQ is the one that its first packet named, whatever a later
+ * packet names: the state goes where the receive WQE is. */
+static void message__keeps_its_srq(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_FIRST};
+	struct env *e = &w.env[OWNER];
+
+	(void)state;
+	world_open();
+	post_srq(LEFT, 0, 1);
+	h.dqpn = w.tgt->qpn;
+	h.psn = w.tgt->resp.epsn;
+	h.xrc_srqn = vb_srq_number(w.srq[LEFT]);
+	assert_int_equal(env_rx(e, 1, &h, 256), VB_VERDICT_OK);
+	world_run(0);
+	for (int i = 0; i < 2; i++) {
+		vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
+		world_run(0);
+	}
+	assert_false(w.tgt->mig->is_migrated);
+	h.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_LAST;
+	h.psn = w.tgt->resp.epsn;
+	h.xrc_srqn = vb_srq_number(w.srq[RIGHT]);
+	assert_int_equal(env_rx(e, 1, &h, 8), VB_VERDICT_OK);
+	assert_int_equal(w.tgt->mig->peer, FIRST_SLOT + LEFT);
+	world_run(0);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_RTR);
+	world_close();
+}
+
 /* exit() without a word about any object. */
 static void give_back__of_everything(void **state)
 {
@@ -491,6 +521,7 @@ int main(void)
 	    cmocka_unit_test(holder__is_idle),
 	    cmocka_unit_test(holder__leaves_what_is_due),
 	    cmocka_unit_test(holder__is_addressed),
+	    cmocka_unit_test(message__keeps_its_srq),
 	    cmocka_unit_test(give_back__of_everything),
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(target__fails_in_a_message),
