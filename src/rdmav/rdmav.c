@@ -168,7 +168,7 @@ static void *find_in(void *library, const char *name, const void *base)
 	return p && dladdr(p, &info) && (!base || info.dli_fbase == base) ? p : NULL;
 }
 
-/* Makes the devices known to the copy in @library or in one that it needs, unless they are. */
+/* Makes the devices known to the copy in @library or in a library that it needs, once. */
 static void offer_library(void *library)
 {
 	void *reg = find_in(library, "verbs_register_driver_" TEXT(VB_RDMAV), NULL);
@@ -251,7 +251,7 @@ static void (*find_call(const struct vb_provider_op *ops, const char *name))(voi
 	for (; ops->name; ops++)
 		if (strcmp(ops->name, name) == 0)
 			return ops->call;
-	return NULL; /* the copy has one that says EOPNOTSUPP */
+	return NULL; /* the copy answers by EOPNOTSUPP */
 }
 
 __attribute__((constructor)) static void begin_plugin(void)

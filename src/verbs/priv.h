@@ -201,7 +201,7 @@ struct vb_ibv_cq {
 	struct vb_cq *core;
 	struct ibv_pd *parent; /* parent domain; NULL: none */
 	struct vb_ibv_ring ring;
-	/* ibv.channel may be one that a copy of libibverbs made around this one. */
+	/* A copy of libibverbs has a channel of its own around this one, in ibv.channel. */
 	struct vb_ibv_channel *channel;
 	struct vb_evq_node notify; /* in the channel's queue */
 	struct vb_evq_node async;

@@ -9,7 +9,6 @@
 #include "files/own_fd.h"
 #include "files/umad/umad.h"
 #include "node/broker/broker.h"
-#include "node/wait/uverbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,23 +127,10 @@ static bool make_absolute(int at, const char *path, char *to, size_t size)
 	return (size_t)snprintf(to, size, "%s/%s", dir, path) < size;
 }
 
-/* Of the files in the tree one tells that a copy of libibverbs has found devices. */
-static void note_enumeration(const char *path)
-{
-	static const char name[] = "class/infiniband_verbs/abi_version";
-	size_t len = strlen(path);
-
-	if (len >= sizeof name && strcmp(path + len - (sizeof name - 1), name) == 0)
-		vb_uverbs_offer();
-}
-
 bool vb_tree_find(int at, const char *path, struct vb_tree_path *to)
 {
 	char absolute[VB_PATH_BYTES], any[VB_PATH_BYTES];
 	int was = errno;
-
-	note_enumeration(path);
-
 	bool found = make_absolute(at, path, absolute, sizeof absolute);
 
 	/* Asked of the text first: nothing else brings a program to the broker. */

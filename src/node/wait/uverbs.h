@@ -26,8 +26,7 @@ struct vb_uverbs_calls {
 /* NULL: the verbs are not in this program. */
 extern const struct vb_uverbs_calls *_Atomic vb_uverbs_calls;
 
-/* A copy has asked for a device file, by NETLINK_RDMA, or where that is not there has read the
- * version of their interface: it looks for drivers next. */
+/* A copy has asked for a device file, by NETLINK_RDMA: it looks for drivers next. */
 void vb_uverbs_offer(void);
 /* Whether that has been: such a copy tries an ioctl first, and goes on without. */
 bool vb_uverbs_is_offered(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Devices for copies of libibverbs, see provider.h: which there are, opening and closing, and the
- * plug-ins, which lie beside this library. A copy that loads a plug-in by itself, as one of the
- * drivers that it is configured with, needs nothing of this; the others read abi_version just
- * before they look for drivers, and get it then.
+ * plug-ins, which lie beside this library. A copy asks NETLINK_RDMA for the file of each device
+ * before it looks for a driver: the plug-ins make the devices known to it then, and nothing has to
+ * be configured.
  */
 #include "verbs/provider/adopt.h"
 #include "node/wait/uverbs.h"

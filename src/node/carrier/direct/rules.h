@@ -18,7 +18,7 @@ struct vb_carrier_rules {
 	const char *(*error)(void *context);
 };
 
-/* Makes the rule, in place of one that an earlier shared broker has left. 0, or a negative errno
+/* Makes the rule, and takes away the rule of an earlier shared broker. 0, or a negative errno
  * with a line for the administrator in @why. */
 int vb_carrier_rules_open(struct vb_carrier_rules *r, char *why, size_t why_size);
 /* Takes the rule away. */
